@@ -223,6 +223,9 @@ pub struct Facts {
     pub chats: bool,
     /// True if the user is asked before each tool call, unless configured otherwise.
     pub asks_user: bool,
+    /// True if the agents of a unit share a session that goes on after an answer: what one of them has read,
+    /// each of them sees in a later turn.
+    pub shares_session: bool,
     /// True if the term itself was written by hand. An identity in it is intended.
     pub written_term: bool,
     /// Limits of what a module of Python shows.

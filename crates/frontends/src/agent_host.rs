@@ -101,7 +101,12 @@ pub(crate) fn units<'w>(mut units: Units, file: &File, host: &dyn AgentHost<'w>)
     }
     let asks = ModelRequests::new(world);
     let mut covered: HashSet<ObjectId> = HashSet::new();
-    let mut seen: HashSet<Span> = HashSet::new();
+    let tools = |id: ObjectId| {
+        let object = world.object(id);
+        let first = object.args.first().filter(|a| a.name.is_none() && world.items(&a.value).is_some());
+        object.arg("tools").or(first).map(|a| &a.value)
+    };
+    let kept = py::distinct(world, all.iter().copied(), tools);
     // Agents that refer to each other in a cycle are parts of each other.
     let (roots, rest): (Vec<ObjectId>, Vec<ObjectId>) = all.iter().partition(|id| !parts.contains(id));
     for id in roots.into_iter().chain(rest) {
@@ -114,7 +119,7 @@ pub(crate) fn units<'w>(mut units: Units, file: &File, host: &dyn AgentHost<'w>)
         covered.extend(&reached);
         // A function that is called several times makes the same agent each time, unless it is given another
         // module's tools.
-        if is_here && !seen.insert(object.span) {
+        if is_here && !kept.contains(&id) {
             continue;
         }
         let kind = if reached.len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
@@ -202,11 +207,24 @@ pub(crate) fn listed<'v>(
     }
 }
 
+/// The tools that an argument of an agent lists. Notes if some of them are not known.
+pub(crate) fn tool_list(world: &World<'_>, value: &Value, notes: &mut Vec<Note>) -> Vec<Value> {
+    if let Err(whole) = listed(world, value, "tools", notes)
+        && matches!(whole.kind, PyKind::Unknown(_))
+    {
+        let message = format!("the tools are not known: {}", world.unknown_reason(whole));
+        notes.push(Note { message, at: whole.span, uncounted: true });
+    }
+    py::tool_list(world, value)
+}
+
 /// A tool of which only the place is known, with its note.
 pub(crate) fn unknown_tool(world: &World<'_>, value: &Value, nth: usize, notes: &mut Vec<Note>) -> ToolDecl {
-    let message = format!("a tool that is not known: {}", world.unknown_reason(value));
     let outside = py::outside(value);
-    notes.push(Note { message, at: value.span, uncounted: outside.is_none() });
+    if !py::is_rest(value) {
+        let message = format!("a tool that is not known: {}", world.unknown_reason(value));
+        notes.push(Note { message, at: value.span, uncounted: outside.is_none() });
+    }
     let name = outside.unwrap_or_else(|| format!("unknown_{}", nth + 1));
     ToolDecl::unknown(name.into(), value.span)
 }

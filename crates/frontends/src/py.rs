@@ -12,6 +12,7 @@ use frontend_kit::project::{File, Project, modules};
 use python::{
     Arg, Framework, FunctionId, Limits, Object, ObjectId, ParamKind, Piece, PyKind, Sources, Value, World,
 };
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Returns true if a module imports one of these packages.
@@ -533,8 +534,123 @@ pub(crate) fn function_of(value: &Value) -> Option<FunctionId> {
     }
 }
 
+/// Values that a list of tools is made of, and lists within one another.
+const MAX_LISTED: (usize, usize) = (1_000, 12);
+
+/// Calls whose items are those of an argument: copies, selections and concatenations.
+const SAME_ITEMS: &[&str] =
+    &["+", "builtins.filter", "builtins.list", "builtins.set", "builtins.sorted", "builtins.tuple"];
+
+/// The tools that a value lists: items of a list, of each of several lists that it may be, and of lists that
+/// it is joined of. A call outside the project that gives tools, such as `toolkit.get_tools()`, represents
+/// them, and so does an unknown value at the place where a list takes in what is not known.
+pub(crate) fn tool_list(world: &World<'_>, value: &Value) -> Vec<Value> {
+    let mut out: Vec<Value> = Vec::new();
+    // The last is looked at first.
+    let mut todo: Vec<(Value, bool, usize)> = vec![(value.clone(), true, 0)];
+    for _ in 0..MAX_LISTED.0 {
+        let Some((value, is_list, depth)) = todo.pop() else { break };
+        let settled = world.resolve_env(&value);
+        let maybe = value.maybe || settled.maybe;
+        let part =
+            |v: &Value, is_list: bool| (Value { maybe: maybe || v.maybe, ..v.clone() }, is_list, depth + 1);
+        match &settled.kind {
+            _ if depth > MAX_LISTED.1 => out.push(value),
+            PyKind::None => {}
+            PyKind::List(id) => {
+                let list = world.list(*id);
+                todo.extend(list.open.map(|at| (unlisted(world, at), false, depth + 1)));
+                todo.extend(list.items.iter().rev().map(|v| part(v, false)));
+            }
+            PyKind::Either(id) => {
+                let all = world.list(*id).items.iter().rev();
+                todo.extend(all.map(|v| {
+                    let (v, ..) = part(v, is_list);
+                    (Value { maybe: true, ..v }, is_list, depth + 1)
+                }));
+            }
+            PyKind::Unknown(_) if is_list => out.push(Value { maybe: true, ..value }),
+            PyKind::Dict(id) if is_list => {
+                let dict = world.dict(*id);
+                todo.extend(dict.open.map(|at| (unlisted(world, at), false, depth + 1)));
+                todo.extend(dict.entries.iter().rev().map(|(_, v)| part(v, false)));
+            }
+            PyKind::Object(id) => {
+                let object = world.object(*id);
+                // What was added later: `tools.append(run)`.
+                for call in object.calls.iter().rev() {
+                    let args = world.object(call.result).args.iter().rev();
+                    match &*call.name {
+                        "append" => todo.extend(args.map(|a| part(&a.value, false))),
+                        "extend" => todo.extend(args.map(|a| part(&a.value, true))),
+                        _ => {}
+                    }
+                }
+                match SAME_ITEMS.contains(&&*object.callee) && object.base.is_none() {
+                    true => {
+                        // The first argument of `filter` decides what is left.
+                        let first = usize::from(&*object.callee == "builtins.filter");
+                        todo.extend(object.args.iter().skip(first).rev().map(|a| part(&a.value, true)));
+                    }
+                    false => out.push(value),
+                }
+            }
+            _ => out.push(value),
+        }
+    }
+    out
+}
+
+/// Those of some objects that are not the same as others: of the objects that one expression makes, those
+/// with different tools. An object without some of the tools of another one is made of what is not known, or
+/// of a part of it.
+pub(crate) fn distinct<'v>(
+    world: &'v World<'_>,
+    ids: impl IntoIterator<Item = ObjectId>,
+    tools: impl Fn(ObjectId) -> Option<&'v Value>,
+) -> HashSet<ObjectId> {
+    const MAX_DISTINCT: usize = 8;
+    let mut by_place: HashMap<Span, Vec<(ObjectId, HashSet<Span>)>> = HashMap::new();
+    for id in ids {
+        let known = |v: &Value| match v.kind {
+            PyKind::Function(f) | PyKind::Bound(_, f) => Some(world.function(f).name_span),
+            PyKind::Unknown(_) => None,
+            _ => Some(v.span),
+        };
+        let listed = tools(id).map(|v| tool_list(world, v)).unwrap_or_default();
+        let listed: HashSet<Span> = listed.iter().filter_map(known).collect();
+        let others = by_place.entry(world.object(id).span).or_default();
+        if others.iter().any(|(_, other)| listed.is_subset(other)) {
+            continue;
+        }
+        others.retain(|(_, other)| !other.is_subset(&listed));
+        if others.len() < MAX_DISTINCT {
+            others.push((id, listed));
+        }
+    }
+    by_place.into_values().flatten().map(|(id, _)| id).collect()
+}
+
+/// The value that a list takes in at a place: the result of the call there, or something that is not known.
+fn unlisted(world: &World<'_>, at: Span) -> Value {
+    let made = world.objects().filter(|(_, o)| o.span == at && o.class.is_none()).last();
+    match made {
+        Some((id, _)) => Value::new(PyKind::Object(id), at),
+        None => Value { maybe: true, ..Value::unknown("tools that are not known", at) },
+    }
+}
+
+/// Returns true for a value that represents the tools of a list that are not known. Whoever reads the list
+/// has said so.
+pub(crate) fn is_rest(value: &Value) -> bool {
+    value.maybe && matches!(value.kind, PyKind::Unknown(_))
+}
+
 /// Says that a tool is not known. One of another package asks no model; nothing is known of any other.
 pub(crate) fn unknown_tool(kit: &mut Kit<'_>, world: &World<'_>, value: &Value) {
+    if is_rest(value) {
+        return;
+    }
     let message = format!("a tool that is not known: {}", world.unknown_reason(value));
     match outside(value) {
         Some(_) => kit.out.push(undecided(codes::NOT_COMPILED, message, value.span)),
@@ -584,6 +700,8 @@ fn is_given(world: &World<'_>, object: &Object, file: &File) -> bool {
             PyKind::Function(f) | PyKind::Bound(_, f) => world.function(*f).span,
             PyKind::Class(c) => world.class(*c).span,
             PyKind::Object(id) => world.object(*id).span,
+            // A list that is written here, of what is imported.
+            PyKind::List(_) if value.span.file == file.id => return true,
             PyKind::List(id) | PyKind::Either(id) => {
                 todo.extend(&world.list(*id).items);
                 continue;

@@ -40,12 +40,7 @@ impl<'a> World<'a> {
         }
         let function = self.expr(&c.func, at);
         if matches!(function.kind, PyKind::Unknown(_)) {
-            let name = match &*c.func {
-                Expr::Name(n) => Some(n.id.as_str()),
-                Expr::Attribute(a) => Some(a.attr.as_str()),
-                _ => None,
-            };
-            self.note_unresolved(name, span);
+            self.note_unresolved(chain_of(&c.func), span);
         }
         if let (PyKind::External(name), [Expr::Starred(all)]) = (&function.kind, &*c.arguments.args)
             && &**name == "asyncio.gather"
@@ -423,15 +418,23 @@ impl<'a> World<'a> {
         self.repeating.push((again == 0).then_some(1));
         let base = self.path.len();
         self.returns.push((base, Vec::new()));
+        self.yields.push(false);
         let (flow, last) = match function.body {
             Body::Block(body) => (self.with_stack(|w| w.block(body, at)), None),
             Body::Expr(e) => (Flow::Exit, Some(self.expr(e, at))),
         };
         let (_, mut given) = self.returns.pop().unwrap_or_default();
+        let yields = self.yields.pop().unwrap_or_default();
         self.depth -= 1;
         self.repeating.pop();
         self.within.pop();
         given.extend(last.map(|v| (Vec::new(), v)));
+        if yields && !self.symbolic && function.decorators.is_empty() && !self.exhausted() {
+            // A decorated one is a context manager or a fixture, which yields once.
+            self.path.truncate(base);
+            let items = given.into_iter().map(|(_, v)| Value { maybe: true, ..v }).collect();
+            return self.list_value(items, ListKind::List, Some(span), span);
+        }
         if flow != Flow::Exit {
             let rest = self.path.get(base..).unwrap_or(&[]).to_vec();
             given.push((rest, Value::new(PyKind::None, function.span)));
@@ -535,6 +538,10 @@ impl<'a> World<'a> {
                 value
             };
             self.object_mut(id).attrs.push((field.name, value));
+        }
+        let after = ["__post_init__", "__attrs_post_init__"].iter().find_map(|n| self.class_lookup(class, n));
+        if let Some((Value { kind: PyKind::Function(f), .. }, _)) = after.filter(|_| dataclass) {
+            self.call_body(f, Some(id), Vec::new(), open, span);
         }
         id
     }
@@ -719,11 +726,29 @@ impl<'a> World<'a> {
                 }
             }
             "builtins.bool" => PyKind::Bool(self.truth(first?)?),
+            "builtins.sum" if args.get(1).is_some_and(|a| matches!(a.value.kind, PyKind::List(_))) => {
+                let (mut lists, open) = self.iterate(first?)?;
+                lists.insert(0, args[1].value.clone());
+                let value = self.concatenated(&lists, span);
+                if let (PyKind::List(id), Some(at)) = (&value.kind, open) {
+                    let list = self.list_mut(*id);
+                    list.open = list.open.or(Some(at));
+                }
+                return Some(value);
+            }
             "builtins.len" | "builtins.abs" | "builtins.max" | "builtins.min" | "builtins.sum"
             | "builtins.any" | "builtins.all" => {
                 let kind = self.aggregate(name, args, span)?;
                 let on: Vec<&Value> = args.iter().map(|a| &a.value).collect();
                 return Some(self.env_dependent(&on, Value::new(kind, span)));
+            }
+            // `sum(lists, [])` and the like.
+            "itertools.chain" | "itertools.chain.from_iterable" => {
+                let lists: Vec<Value> = match name {
+                    "itertools.chain" => args.iter().map(|a| a.value.clone()).collect(),
+                    _ => self.iterate(first?).filter(|(_, open)| open.is_none())?.0,
+                };
+                return Some(self.concatenated(&lists, span));
             }
             "builtins.range" => {
                 let numbers: Vec<i64> = args
@@ -834,7 +859,10 @@ impl<'a> World<'a> {
                 PyKind::None
             }
             "builtins.getattr" => {
-                let name = args.get(1)?.value.as_str()?.to_string();
+                let Some(name) = args.get(1)?.value.as_str().map(str::to_string) else {
+                    let parts = self.members_of(first?);
+                    return Some(self.one_of_parts(parts, None, "an attribute that is not known", span));
+                };
                 return Some(self.attribute(&first?.clone(), &name, span));
             }
             "builtins.map" => {
@@ -853,6 +881,43 @@ impl<'a> World<'a> {
             _ => return None,
         };
         Some(Value::new(kind, span))
+    }
+
+    /// The functions that an attribute of a module or of an instance may be, without those of a private name.
+    fn members_of(&self, value: &Value) -> Vec<Value> {
+        let is_public = |name: &str| !name.starts_with('_');
+        match value.kind {
+            PyKind::Module(module) => {
+                let own =
+                    |v: &Value| matches!(v.kind, PyKind::Function(f) if self.function(f).module == module);
+                let all = self.globals(module).into_iter();
+                all.filter(|(n, v)| is_public(n) && own(v)).map(|(_, v)| v.clone()).collect()
+            }
+            PyKind::Object(id) => {
+                let class = self.object(id).class.map(|c| self.class(c));
+                let methods = class.into_iter().flat_map(|c| &c.attrs).filter(|(n, _)| is_public(n));
+                let bound = methods.filter_map(|(_, v)| match v.kind {
+                    PyKind::Function(f) => Some(Value::new(PyKind::Bound(id, f), v.span)),
+                    _ => None,
+                });
+                bound.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The items of several iterables, one after the other.
+    fn concatenated(&mut self, lists: &[Value], span: Span) -> Value {
+        let value = self.list_value(Vec::new(), ListKind::List, None, span);
+        if let PyKind::List(id) = value.kind {
+            let outer = std::mem::take(&mut self.conditions);
+            for list in lists {
+                self.conditions = usize::from(list.maybe);
+                self.extend(id, list, span);
+            }
+            self.conditions = outer;
+        }
+        value
     }
 
     /// Evaluates `len`, `abs`, `sum`, `max`, `min`, `any` or `all` over the items of a list or over several
@@ -913,4 +978,28 @@ fn distinct(items: &[Value]) -> bool {
     let texts = items.iter().all(|i| i.as_str().is_some_and(|s| seen.insert(s)));
     let mut seen = HashSet::new();
     texts || items.iter().all(|i| matches!(i.kind, PyKind::Int(n) if seen.insert(n)))
+}
+
+/// The names of attributes and calls that lead to what is called, with dots, the last ones of many:
+/// `users.messages.send` of `service.users().messages().send`.
+fn chain_of(called: &Expr) -> Option<String> {
+    const MAX_NAMES: usize = 6;
+    let mut names: Vec<&str> = Vec::new();
+    let mut at = called;
+    while names.len() < MAX_NAMES {
+        at = match at {
+            Expr::Attribute(a) => {
+                names.push(a.attr.as_str());
+                &a.value
+            }
+            Expr::Call(call) if !names.is_empty() => &call.func,
+            Expr::Name(n) if names.is_empty() => {
+                names.push(n.id.as_str());
+                break;
+            }
+            _ => break,
+        };
+    }
+    names.reverse();
+    (!names.is_empty()).then(|| names.join("."))
 }

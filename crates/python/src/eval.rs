@@ -161,6 +161,8 @@ pub struct World<'a> {
     pub(crate) main: Option<FileId>,
     /// Enclosing functions: length of the path at their start, and return values so far.
     pub(crate) returns: Vec<(usize, Vec<Guarded>)>,
+    /// For each enclosing function, whether it yields.
+    pub(crate) yields: Vec<bool>,
     /// True while computations on unknown values are kept as objects.
     pub(crate) symbolic: bool,
     /// Conditions that hold at the current position during symbolic evaluation.
@@ -284,6 +286,7 @@ impl<'a> World<'a> {
             order: Vec::new(),
             main: None,
             returns: Vec::new(),
+            yields: Vec::new(),
             symbolic: false,
             path: Vec::new(),
             paths: HashMap::new(),
@@ -493,6 +496,46 @@ impl<'a> World<'a> {
                 self.call_body(method, Some(this), Vec::new(), Some(span), span);
             }
         }
+        for method in self.completed_methods(id) {
+            if self.exhausted() {
+                return;
+            }
+            let span = self.function(method).span;
+            self.call_body(method, Some(this), Vec::new(), Some(span), span);
+        }
+    }
+
+    /// Methods that a class inherits from the project's classes and that use a method which it overrides:
+    /// `build`, which calls `self.get_tools()`.
+    fn completed_methods(&self, id: ClassId) -> Vec<FunctionId> {
+        const MAX_METHODS: usize = 16;
+        let own: HashSet<&str> = self
+            .class(id)
+            .attrs
+            .iter()
+            .filter(|(n, v)| !n.starts_with("__") && matches!(v.kind, PyKind::Function(_)))
+            .map(|(n, _)| &**n)
+            .collect();
+        let mut seen: HashSet<&str> = own.clone();
+        let mut out = Vec::new();
+        let mut todo: Vec<ClassId> = vec![id];
+        for _ in 0..MAX_METHODS {
+            let Some(at) = todo.pop() else { break };
+            for base in &self.class(at).bases {
+                let PyKind::Class(base) = base.kind else { continue };
+                todo.push(base);
+                for (name, value) in &self.class(base).attrs {
+                    let PyKind::Function(method) = value.kind else { continue };
+                    if seen.insert(name) && !name.starts_with("__") && out.len() < MAX_METHODS {
+                        let body = self.function(method).body();
+                        if crate::loops::reads_own(body, &own) {
+                            out.push(method);
+                        }
+                    }
+                }
+            }
+        }
+        out
     }
 
     /// Returns the value of a module's name, and evaluates the module if necessary.
@@ -934,6 +977,11 @@ impl<'a> World<'a> {
     /// Makes a value with several alternatives, or returns the only one.
     pub(crate) fn either(&mut self, values: Vec<Value>, span: Span) -> Value {
         const MAX_ALTERNATIVES: usize = 16;
+        self.either_of(values, MAX_ALTERNATIVES, span)
+    }
+
+    /// The same with another limit of the number of values.
+    pub(crate) fn either_of(&mut self, values: Vec<Value>, most: usize, span: Span) -> Value {
         let mut all: Vec<Value> = Vec::new();
         for value in values {
             let several = match value.kind {
@@ -948,7 +996,7 @@ impl<'a> World<'a> {
         }
         match all.len() {
             1 => all.remove(0),
-            n if n > MAX_ALTERNATIVES => Value::unknown("one of many values", span),
+            n if n > most => Value::unknown("one of many values", span),
             _ => {
                 let id = self.add_list(List { items: all, kind: ListKind::Tuple, open: None });
                 Value::new(PyKind::Either(id), span)

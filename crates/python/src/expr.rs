@@ -1,6 +1,7 @@
 //! Expressions.
 
 use crate::eval::{Context, World};
+use crate::stmt::is_constant;
 use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
@@ -102,6 +103,9 @@ const BUILTINS: &[&str] = &[
     "NotImplemented",
     "Ellipsis",
 ];
+
+/// Parts of a container that a selection by an unknown key is one of.
+const MAX_SELECTED: usize = 64;
 
 /// Classes that are looked at for what a class derives from.
 pub(crate) const MAX_BASES: usize = 64;
@@ -268,6 +272,7 @@ impl<'a> World<'a> {
                     let value = self.expr(v, at);
                     // What a generator yields is what the loop around its call sees, or one of it.
                     self.record_return(value);
+                    self.yields.last_mut().into_iter().for_each(|y| *y = true);
                 }
                 PyKind::Unknown("a value sent to a generator".into())
             }
@@ -422,7 +427,7 @@ impl<'a> World<'a> {
                             }
                             open = open.or(rest);
                         }
-                        None => open = Some(value.span),
+                        None => open = open.or(Some(self.opened_at(&value, value.span))),
                     }
                 }
                 e => {
@@ -572,13 +577,13 @@ impl<'a> World<'a> {
         };
         let iter = self.expr(&first.iter, at);
         let Some((items, open)) = self.iterate(&iter) else {
-            out.1 = Some(span);
-            self.widened_comprehension(elts, generators, span, at);
+            out.1 = out.1.or(Some(self.opened_at(&iter, span)));
+            self.widened_comprehension(elts, generators, span, at, out);
             return;
         };
         let cut = items.len() > self.limits.iterations;
         if cut || open.is_some() {
-            self.widened_comprehension(elts, generators, span, at);
+            self.widened_comprehension(elts, generators, span, at, out);
         }
         out.1 = out.1.or(open).or(cut.then_some(span));
         for item in items.into_iter().take(self.limits.iterations) {
@@ -606,13 +611,14 @@ impl<'a> World<'a> {
     }
 
     /// Evaluates what a comprehension makes of each element of something that is not known: what it calls is
-    /// called, nobody knows how often. Its elements stay unknown.
+    /// called, nobody knows how often. An element that is known whatever it is made of may be an item.
     fn widened_comprehension(
         &mut self,
         elts: &[&'a Expr],
         generators: &'a [ast::Comprehension],
         span: Span,
         at: Context,
+        out: &mut Items,
     ) {
         if self.symbolic || !self.step(1, span) {
             return;
@@ -627,7 +633,13 @@ impl<'a> World<'a> {
             }
         }
         for elt in elts {
-            self.expr(elt, at);
+            let value = self.expr(elt, at);
+            let is_selected = |kind: &PyKind| {
+                matches!(kind, PyKind::Function(_) | PyKind::Class(_) | PyKind::Bound(..) | PyKind::Either(_))
+            };
+            if let ([_], true) = (elts, is_selected(&value.kind)) {
+                out.0.push(Value { maybe: true, ..value });
+            }
         }
         self.repeating.pop();
         self.conditions -= 1;
@@ -953,6 +965,9 @@ impl<'a> World<'a> {
             let members = names.iter().map(|n| self.class_attribute(id, n, value.span)).collect();
             return Some((members, None));
         }
+        if let (PyKind::Either(id), false) = (&kind, self.symbolic) {
+            return self.iterate_one_of(*id, value.span);
+        }
         let size = match kind {
             PyKind::List(id) => self.list(id).items.len(),
             PyKind::Dict(id) => self.dict(id).entries.len(),
@@ -973,6 +988,39 @@ impl<'a> World<'a> {
         })
     }
 
+    /// The place at which a list is open that takes in items of a value that is not known: that of the call
+    /// that gives them, if there is one, so that whoever reads the list can look at that.
+    pub(crate) fn opened_at(&self, value: &Value, otherwise: Span) -> Span {
+        match value.kind {
+            PyKind::Object(id) | PyKind::Member(id, _) => self.object(id).span,
+            _ => otherwise,
+        }
+    }
+
+    /// The items of one of several lists: each is there only if its list is the one. `None` if none of them
+    /// is a list.
+    fn iterate_one_of(&mut self, id: ListId, span: Span) -> Option<Items> {
+        let all = self.list(id).items.clone();
+        let is_list = |v: &Value| matches!(v.kind, PyKind::List(_));
+        if !all.iter().any(is_list) {
+            return None;
+        }
+        let (mut items, mut open): Items = (Vec::new(), None);
+        for one in all.iter().filter(|v| !v.is_none()) {
+            match is_list(one).then(|| self.iterate(one)).flatten() {
+                Some((more, rest)) => {
+                    items.extend(more.into_iter().map(|v| Value { maybe: true, ..v }));
+                    open = open.or(rest);
+                }
+                None => open = open.or(Some(one.span)),
+            }
+        }
+        if !self.step(items.len(), span) {
+            return Some((Vec::new(), Some(span)));
+        }
+        Some((items, open))
+    }
+
     /// Looking through this many entries costs steps where they are many. False if there are none left.
     pub(crate) fn charge_scan(&mut self, entries: usize, at: Span) -> bool {
         const AT_ONCE: usize = 64;
@@ -991,13 +1039,19 @@ impl<'a> World<'a> {
                 let (dict, key) = (self.dict(*id), key.clone());
                 let found: Vec<Value> =
                     dict.entries.iter().filter(|(k, _)| self.same(k, &key)).map(|(_, v)| v.clone()).collect();
-                match (found.len(), dict.open) {
+                let dict_open = dict.open;
+                match (found.len(), dict_open) {
                     (1, None) => found
                         .into_iter()
                         .next()
                         .map_or(Value::unknown("nothing", span), |v| Value { maybe: false, ..v }),
                     (0, _) if self.symbolic && !matches!(key.kind, PyKind::Str(_)) => {
                         self.symbolic("[]", vec![on.clone(), key], span)
+                    }
+                    (0, _) if !is_constant(&key) => {
+                        let all = self.dict(*id).entries.iter().map(|(_, v)| v.clone()).collect();
+                        let why = "an entry that is not known";
+                        self.one_of_parts(all, dict_open.map(|_| why), why, span)
                     }
                     (0, _) => Value::unknown("an entry that is not known", span),
                     _ => self.either(found, span),
@@ -1019,6 +1073,12 @@ impl<'a> World<'a> {
                     Some(item) if settled => item,
                     _ => Value::unknown("an item that is not known", span),
                 }
+            }
+            (PyKind::List(id), _) if !self.symbolic && !is_constant(&key) => {
+                self.charge_scan(self.list(*id).items.len(), span);
+                let List { items, open, .. } = self.list(*id).clone();
+                let why = "an item that is not known";
+                self.one_of_parts(items, open.map(|_| why), why, span)
             }
             (PyKind::Object(id), _) if self.symbolic && self.last_set_item(*id, &key).is_some() => {
                 self.last_set_item(*id, &key).unwrap_or_else(|| Value::unknown("nothing", span))
@@ -1062,6 +1122,35 @@ impl<'a> World<'a> {
             (PyKind::Class(_), _) => on.clone(),
             _ => Value::unknown("a part of a value that is not known", span),
         }
+    }
+
+    /// One of the parts of a container, selected by a key that is not known: a registry of tools or agents.
+    /// Of constants it stays unknown which one it is. `rest` says that there may be other parts.
+    pub(crate) fn one_of_parts(
+        &mut self,
+        mut parts: Vec<Value>,
+        rest: Option<&'static str>,
+        why: &'static str,
+        span: Span,
+    ) -> Value {
+        let is_made = |v: &Value| {
+            matches!(
+                v.kind,
+                PyKind::Function(_)
+                    | PyKind::Class(_)
+                    | PyKind::Object(_)
+                    | PyKind::Bound(..)
+                    | PyKind::List(_)
+                    | PyKind::Either(_)
+                    | PyKind::External(_)
+            )
+        };
+        if self.symbolic || parts.is_empty() || !parts.iter().any(is_made) || !self.step(parts.len(), span) {
+            return Value::unknown(why, span);
+        }
+        parts.iter_mut().for_each(|v| v.maybe = false);
+        parts.extend(rest.map(|why| Value::unknown(why, span)));
+        self.either_of(parts, MAX_SELECTED, span)
     }
 
     /// An entry of a typed dictionary as it was made, if nothing was called on it since.

@@ -25,6 +25,9 @@
 //! | a function or class of the project | evaluated: calls are followed, instances have their attributes |
 //! | a test that cannot be decided | both branches; what differs is [`PyKind::Either`], what happens only there is [`Value::maybe`] |
 //! | a loop over something known | unrolled; otherwise the body once, with an unknown element |
+//! | `TOOLS[name]` with a name that is not known | one of the functions, classes or objects of the container |
+//! | a decorator of the project that gives back its function | called, for what it keeps; others wrap |
+//! | a function that yields, without a decorator | an open list of what it yields |
 //! | `os.getenv("X", "d")`, settings | [`PyKind::Env`] with the default |
 //! | anything else | [`PyKind::Unknown`] with the reason and the place |
 //!

@@ -14,9 +14,9 @@ use crate::symbolic::Condition;
 use crate::value::*;
 use diagnostics::Span;
 use ruff_python_ast as ast;
-use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_stmt};
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_text_size::Ranged;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Maximal number of evaluations of one iteration or run until nothing that it assumed changes.
@@ -557,4 +557,25 @@ pub(crate) fn has_loop_or_try(body: &[ast::Stmt]) -> bool {
     let mut loops = Loops::default();
     body.iter().for_each(|s| loops.visit_stmt(s));
     loops.0
+}
+
+/// Returns whether statements read an attribute of `self` with one of these names.
+pub(crate) fn reads_own(body: &[ast::Stmt], names: &HashSet<&str>) -> bool {
+    struct Reads<'n>(&'n HashSet<&'n str>, bool);
+    impl<'a> SourceOrderVisitor<'a> for Reads<'_> {
+        fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_stmt(self, stmt));
+        }
+        fn visit_expr(&mut self, expr: &'a ast::Expr) {
+            if let ast::Expr::Attribute(a) = expr
+                && matches!(&*a.value, ast::Expr::Name(n) if n.id.as_str() == "self")
+            {
+                self.1 |= self.0.contains(a.attr.id.as_str());
+            }
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
+        }
+    }
+    let mut reads = Reads(names, false);
+    body.iter().for_each(|s| reads.visit_stmt(s));
+    reads.1
 }

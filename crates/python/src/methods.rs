@@ -146,6 +146,19 @@ impl World<'_> {
                         }
                         default
                     }
+                    [] if name == "get" && key.as_str().is_none() => {
+                        let (rest, all) = (dict.open, dict.entries.iter().map(|(_, v)| v.clone()).collect());
+                        let why = "an entry that is not known";
+                        match self.one_of_parts(all, rest.map(|_| why), why, span) {
+                            known @ Value { kind: PyKind::Either(_), .. } => {
+                                self.either_of(vec![known, default], usize::MAX, span)
+                            }
+                            one if !matches!(one.kind, PyKind::Unknown(_)) => {
+                                self.either(vec![one, default], span)
+                            }
+                            unknown => unknown,
+                        }
+                    }
                     _ => Value::unknown("an entry that is not known", span),
                 })
             }

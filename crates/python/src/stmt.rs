@@ -1028,7 +1028,9 @@ impl<'a> World<'a> {
             }
             None => {
                 self.record_append(id);
-                self.list_mut(id).open = Some(span);
+                let at = self.opened_at(more, span);
+                let list = self.list_mut(id);
+                list.open = list.open.or(Some(at));
             }
         }
     }
@@ -1187,7 +1189,37 @@ impl<'a> World<'a> {
         for method in methods {
             self.call(&method, vec![Arg { name: None, value: made.clone(), span }]);
         }
+        self.register(id, &made, span);
         made
+    }
+
+    /// Calls the project's own decorators that give back the function that they are given: what they keep of
+    /// it is their purpose, as with `@register`. Others wrap it, and their calls belong to the calls of it.
+    fn register(&mut self, id: FunctionId, made: &Value, span: Span) {
+        if self.symbolic {
+            return;
+        }
+        let decorators: Vec<Value> = self.function(id).decorators.iter().rev().cloned().collect();
+        for decorator in decorators {
+            if let PyKind::Function(d) | PyKind::Bound(_, d) = decorator.kind
+                && self.gives_back(d)
+            {
+                let arg = Arg { name: None, value: made.clone(), span };
+                self.with_stack(|w| w.apply(&decorator, vec![arg], None, span));
+            }
+        }
+    }
+
+    /// Returns true if a function ends by giving back its first argument, and defines no other function.
+    fn gives_back(&self, id: FunctionId) -> bool {
+        let function = self.function(id);
+        let Some(first) = function.own_params().first() else { return false };
+        let body = function.body();
+        let Some(Stmt::Return(ast::StmtReturn { value: Some(given), .. })) = body.last() else {
+            return false;
+        };
+        matches!(&**given, Expr::Name(n) if *n.id == *first.name)
+            && !body.iter().any(|s| matches!(s, Stmt::FunctionDef(_) | Stmt::ClassDef(_)))
     }
 
     /// Returns the names of parameters in the order of [`World::params`].

@@ -28,6 +28,7 @@ struct Written {
     get: Vec<String>,
     sql: Vec<String>,
     method: Vec<WrittenCall>,
+    chain: Vec<WrittenCall>,
     call: Vec<WrittenCall>,
     sdk: Vec<WrittenSdk>,
 }
@@ -69,6 +70,7 @@ struct Table {
     get: HashSet<String>,
     sql: HashSet<String>,
     methods: HashMap<String, Vec<Effect>>,
+    chains: HashMap<String, Vec<Effect>>,
     calls: HashMap<String, Vec<Effect>>,
     sdks: HashMap<String, Vec<Sdk>>,
 }
@@ -104,6 +106,7 @@ fn table() -> &'static Table {
             get: written.get.into_iter().collect(),
             sql: written.sql.into_iter().collect(),
             methods: calls(written.method),
+            chains: calls(written.chain),
             calls: calls(written.call),
             sdks,
         }
@@ -285,14 +288,25 @@ fn of_calls(world: &World<'_>, made: &CallsMade, params: &[Span]) -> ToolFacts {
             Some((effects, confidence)) => {
                 add(&mut out, effects, object.callee.clone(), object.span, confidence);
             }
-            None => out.unknown_calls.push((object.callee.clone(), object.span)),
+            // Of an object that is not known, the way to the method may tell the service.
+            None => match of_chain(&object.callee) {
+                Some(effects) => {
+                    add(&mut out, effects, object.callee.clone(), object.span, Confidence::Likely)
+                }
+                None => out.unknown_calls.push((object.callee.clone(), object.span)),
+            },
         }
     }
-    for (name, span) in &made.unresolved {
-        let Some(name) = name else { continue };
-        match table().methods.get(&**name) {
+    for (chain, span) in &made.unresolved {
+        let Some(chain) = chain else { continue };
+        let name: Arc<str> = chain.rsplit('.').next().unwrap_or(chain).into();
+        if let Some(effects) = of_chain(chain) {
+            add(&mut out, effects, chain.clone(), *span, Confidence::Likely);
+            continue;
+        }
+        match table().methods.get(&*name) {
             Some(effects) => add(&mut out, effects.clone(), name.clone(), *span, Confidence::Likely),
-            None if HARMLESS.contains(&&**name) => {}
+            None if HARMLESS.contains(&&*name) => {}
             None => out.unknown_calls.push((name.clone(), *span)),
         }
     }
@@ -300,6 +314,28 @@ fn of_calls(world: &World<'_>, made: &CallsMade, params: &[Span]) -> ToolFacts {
         out.knowledge = out.in_part();
     }
     out
+}
+
+/// Effects of a call by the names that lead to it, where the object that they begin at is not known:
+/// `users.messages.send` of Gmail's client, and what is done with its result.
+fn of_chain(callee: &str) -> Option<Vec<Effect>> {
+    let parts: Vec<&str> = callee.split('.').collect();
+    (0..parts.len()).find_map(|from| {
+        let after = (from + 1..=parts.len()).rev();
+        after.into_iter().find_map(|to| {
+            let effects = table().chains.get(&parts[from..to].join("."))?;
+            // What is done with the result of a call does nothing more.
+            Some(if to == parts.len() { effects.clone() } else { Vec::new() })
+        })
+    })
+}
+
+/// Returns true if a call is a method of data that a call gave: `client.get_item(…).get("Item")`.
+fn is_of_result(world: &World<'_>, object: &Object) -> bool {
+    let Some(base) = object.base.map(|b| world.object(b)) else { return false };
+    let verb =
+        base.short() == "execute" || base.short() == "json" || registry::is_read(base.short()).is_some();
+    verb && base.base.is_some() && HARMLESS.contains(&object.short())
 }
 
 /// Returns what a call does; `None` if that is not known.
@@ -327,6 +363,10 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         if effects[..] == [Effect::FileRead] && is_settings(world, object, params) {
             return sure(Vec::new());
         }
+        // A folder of the program's own.
+        if MAKES_FOLDER.contains(&callee) && !is_chosen(world, object, params) {
+            return sure(Vec::new());
+        }
         return sure(effects.clone());
     }
     if table.get.contains(callee) {
@@ -336,7 +376,7 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
     let method = parts.last().copied().unwrap_or_default();
     for end in (1..parts.len()).rev() {
         let root = parts[..end].join(".");
-        if table.http.contains(&root) {
+        if table.http.contains(&root) && end + 1 == parts.len() {
             match method {
                 "get" | "head" | "options" | "stream" | "ws_connect" => {
                     let at = usize::from(method == "stream");
@@ -376,11 +416,14 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
                     | "exec_driver_sql"
             )
         {
-            return sure(asked_in_sql(world, object));
+            return sure(asked_in_sql(world, object, method, params));
         }
         if let Some(sdk) = table.sdks.get(&root).and_then(|all| of_service(world, object, &root, all))
             && end < parts.len()
         {
+            if is_of_result(world, object) {
+                return sure(Vec::new());
+            }
             // Whoever is invited gets what is in the invitation.
             if registry::is_read(method) != Some(true) && invites(world, object, params) {
                 return sure([&sdk.writes[..], &[Effect::MailSend]].concat());
@@ -420,6 +463,45 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         return sure(documented.effects.clone());
     }
     classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
+}
+
+/// Calls that make a folder.
+const MAKES_FOLDER: &[&str] = &["os.makedirs", "os.mkdir", "pathlib.Path.mkdir"];
+
+/// Returns true if an argument of a call, or what it is a method of, is made of the tool's parameters.
+fn is_chosen(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
+    let base = object.base.map(|b| Value::new(PyKind::Object(b), object.span));
+    object.args.iter().map(|a| &a.value).chain(&base).any(|v| is_made_of(world, v, params))
+}
+
+/// Returns true if a value is made of the tool's parameters.
+fn is_made_of(world: &World<'_>, value: &Value, params: &[Span]) -> bool {
+    const MAX_VALUES: usize = 64;
+    let mut todo: Vec<Value> = vec![value.clone()];
+    for _ in 0..MAX_VALUES {
+        let Some(value) = todo.pop() else { return false };
+        if value.is_default || params.contains(&value.span) {
+            return true;
+        }
+        match &value.kind {
+            PyKind::Object(id) | PyKind::Member(id, _) => {
+                let object = world.object(*id);
+                todo.extend(object.args.iter().map(|a| a.value.clone()));
+                todo.extend(object.base.map(|b| Value::new(PyKind::Object(b), object.span)));
+            }
+            PyKind::Text(_) => {
+                todo.extend(world.text_of(&value).unwrap_or_default().into_iter().filter_map(|p| match p {
+                    Piece::Hole(hole, _) => Some(hole),
+                    Piece::Text(_) => None,
+                }));
+            }
+            PyKind::List(id) | PyKind::Either(id) => todo.extend(world.list(*id).items.iter().cloned()),
+            // It may be computed of anything.
+            PyKind::Unknown(_) => return true,
+            _ => {}
+        }
+    }
+    true
 }
 
 /// Methods by which a body calls a tool of a framework.
@@ -481,6 +563,13 @@ fn address(world: &World<'_>, object: &Object, url: Option<&Value>, params: &[Sp
         Some([Piece::Hole(value, _), ..]) if matches!(value.kind, PyKind::Env(_)) => {
             Address::Fixed(String::new())
         }
+        // An address that the program adds its own path to is that of a service.
+        Some([Piece::Hole(value, _), Piece::Text(path), ..]) if path.starts_with(['/', ':']) => {
+            match of_value(value, params) {
+                Address::Unknown => Address::Fixed(String::new()),
+                other => other,
+            }
+        }
         Some([Piece::Hole(value, _), ..]) => of_value(value, params),
         _ => of_value(url, params),
     }
@@ -538,7 +627,11 @@ fn opened(world: &World<'_>, object: &Object, params: &[Span]) -> Vec<Effect> {
         return if is_settings(world, object, params) { Vec::new() } else { vec![Effect::FileRead] };
     }
     // A file of the program's own keeps what is written to it, and is no other file.
-    let fixed = !method && object.arg_at(0, "file").is_some_and(|a| is_fixed(world, &a.value, params));
+    let own = |v: &Value| {
+        let named = file_name(world, v, params, 0).is_some();
+        is_fixed(world, v, params) || named && !is_made_of(world, v, params)
+    };
+    let fixed = !method && object.arg_at(0, "file").is_some_and(|a| own(&a.value));
     let write = if fixed { Effect::MemoryWrite } else { Effect::FileWrite };
     if mode.contains(['r', '+']) { vec![Effect::FileRead, write] } else { vec![write] }
 }
@@ -561,9 +654,13 @@ fn is_own_file(world: &World<'_>, value: &Value, params: &[Span]) -> bool {
 }
 
 /// Effects of a statement of SQL: its first word decides, if it is known.
-fn asked_in_sql(world: &World<'_>, object: &Object) -> Vec<Effect> {
+fn asked_in_sql(world: &World<'_>, object: &Object, method: &str, params: &[Span]) -> Vec<Effect> {
     let Some(given) = object.args.first() else { return vec![Effect::DatabaseRead] };
     let mut value = &given.value;
+    // A script of the program's own lays out its tables.
+    if method == "executescript" && !value.is_default && !params.contains(&value.span) {
+        return Vec::new();
+    }
     // `text("SELECT …")` of SQLAlchemy.
     if let PyKind::Object(id) = value.kind
         && let Some(inner) = world.object(id).args.first()
@@ -578,6 +675,8 @@ fn asked_in_sql(world: &World<'_>, object: &Object) -> Vec<Effect> {
         Some("SELECT" | "SHOW" | "DESCRIBE" | "EXPLAIN" | "PRAGMA" | "MATCH" | "VALUES") => {
             vec![Effect::DatabaseRead]
         }
+        // A table that is made if it is not there is the program's own.
+        Some("CREATE") if is_fixed(world, value, params) => Vec::new(),
         Some(
             "INSERT" | "UPDATE" | "DELETE" | "DROP" | "ALTER" | "CREATE" | "TRUNCATE" | "REPLACE" | "MERGE"
             | "GRANT" | "UPSERT",
@@ -903,6 +1002,84 @@ mod tests {
         };
         check(&with("'token.pickle'"), Knowledge::Known, &[]);
         check(&with("path"), Knowledge::Known, &[FileRead, Code]);
+    }
+
+    #[test]
+    fn reading_a_result_is_no_call_of_the_client() {
+        use Effect::*;
+        check(
+            "import requests\ndef tool(city):\n    r = requests.get(f'https://api.example.org/w?q={city}').json()\n    return r['main'].get('temp') or r.get('x')",
+            Knowledge::Known,
+            &[ServiceRead],
+        );
+        check(
+            "from googleapiclient.discovery import build\ndef tool(x):\n    made = build('calendar', 'v3').events().insert(calendarId='primary', body={'summary': x}).execute()\n    return made.get('htmlLink')",
+            Knowledge::Known,
+            &[AccountWrite],
+        );
+    }
+
+    #[test]
+    fn the_way_to_a_method_tells_the_service() {
+        use Effect::*;
+        let with = |call: &str| {
+            format!("def tool(ctx, x):\n    service = ctx.deps.service\n    return service.{call}.execute()")
+        };
+        check(&with("users().messages().list(userId='me')"), Knowledge::Partly, &[MailRead]);
+        check(&with("users().messages().send(userId='me', body=x)"), Knowledge::Partly, &[MailSend]);
+        check(&with("users().drafts().create(userId='me', body=x)"), Knowledge::Partly, &[AccountWrite]);
+        check(&with("things().messages().send(body=x)"), Knowledge::Unknown, &[]);
+    }
+
+    #[test]
+    fn annotations_tell_clients_that_are_passed_in() {
+        use Effect::*;
+        check(
+            "import httpx\nfrom dataclasses import dataclass\nfrom pydantic_ai import RunContext\n@dataclass\nclass Deps:\n    client: httpx.AsyncClient\nasync def tool(ctx: RunContext[Deps], url: str):\n    return (await ctx.deps.client.get(url)).text",
+            Knowledge::Known,
+            &[PublicRead, AddressRequest],
+        );
+        check(
+            "from tavily import TavilyClient\ndef tool(client: TavilyClient, q: str):\n    return client.search(q)",
+            Knowledge::Known,
+            &[PublicRead],
+        );
+    }
+
+    #[test]
+    fn a_dataclass_is_made_to_its_end() {
+        check(
+            "import subprocess\nfrom dataclasses import dataclass\nclass Shell:\n    def go(self, c):\n        return subprocess.run(c, shell=True)\n@dataclass\nclass Job:\n    c: str\n    def __post_init__(self):\n        self.shell = Shell()\n    def run(self):\n        return self.shell.go(self.c)\ndef tool(c):\n    return Job(c).run()",
+            Knowledge::Known,
+            &[Effect::Process],
+        );
+    }
+
+    #[test]
+    fn files_and_folders_of_the_program_are_its_own() {
+        use Effect::*;
+        let with = |body: &str| {
+            format!("import os, sqlite3\nHERE = os.path.dirname(__file__)\ndef tool(x):\n    {body}")
+        };
+        check(&with("os.makedirs(os.path.join(HERE, 'data'), exist_ok=True)"), Knowledge::Known, &[]);
+        check(&with("os.makedirs(os.path.join(HERE, x))"), Knowledge::Known, &[FileWrite]);
+        check(&with("open(os.path.join(HERE, 'log.md'), 'a').write(x)"), Knowledge::Known, &[MemoryWrite]);
+        check(&with("open(os.path.join(HERE, x), 'a').write('1')"), Knowledge::Known, &[FileWrite]);
+        check(
+            &with("sqlite3.connect('a.db').executescript(open('schema.sql').read())"),
+            Knowledge::Known,
+            &[],
+        );
+        check(
+            &with("sqlite3.connect('a.db').execute('CREATE TABLE IF NOT EXISTS a (n)')"),
+            Knowledge::Known,
+            &[],
+        );
+        check(
+            &with("sqlite3.connect('a.db').executescript(x)"),
+            Knowledge::Known,
+            &[DatabaseRead, DatabaseWrite],
+        );
     }
 
     /// A cache plays no role in an attack, and says nothing about the rest.

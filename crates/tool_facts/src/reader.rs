@@ -10,7 +10,8 @@ use core_ir::{Data, ToolDecl};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::{File, Modules, Project, modules};
-use python::{FunctionId, Limits, ObjectId, PyKind, Value, World};
+use python::{FunctionId, Limits, ObjectId, Piece, PyKind, Value, World};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -26,16 +27,30 @@ pub struct ServerDef {
 }
 
 /// Reads facts about the tools of one file of a project.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Reader<'p> {
     project: &'p Project,
     main: usize,
     framework: &'static str,
     servers: &'p [ServerDef],
+    /// Modules that are servers, by the numbers of their files, with their ports.
+    listening: OnceCell<Vec<(usize, Vec<u16>)>>,
 }
+
+/// Longer names are not split to their end.
+const MAX_NAME: usize = 200;
 
 /// Values of a call that are searched for words of a command, and their nesting.
 const MAX_WORDS: (usize, u32) = (200, 6);
+
+/// Servers of a project that are looked at.
+const MAX_SERVERS: usize = 40;
+
+/// Calls and values that a call is followed to.
+const MAX_PROVENANCE: usize = 200;
+
+/// The port of a server that states none, in the official SDK and FastMCP.
+const DEFAULT_PORT: u16 = 8000;
 
 /// Values of one function that are evaluated.
 const MAX_VALUES: usize = 4;
@@ -62,7 +77,7 @@ impl<'p> Reader<'p> {
         framework: &'static str,
         servers: &'p [ServerDef],
     ) -> Reader<'p> {
-        Reader { project, main, framework, servers }
+        Reader { project, main, framework, servers, listening: OnceCell::new() }
     }
 
     /// Returns the facts about each of the tools.
@@ -70,31 +85,42 @@ impl<'p> Reader<'p> {
         let Some(file) = self.project.files.get(self.main) else {
             return tools.iter().map(|_| ToolFacts::unknown()).collect();
         };
-        let mut started: HashMap<String, Option<ToolFacts>> = HashMap::new();
+        let mut started: HashMap<usize, Option<ToolFacts>> = HashMap::new();
         let found: Vec<(Option<ToolFacts>, Vec<String>)> = match &file.python {
             None => tools.iter().map(|t| (self.of_document(file, t), self.command(file, t))).collect(),
             Some(source) => self.modules().among(source.clone(), Limits::default(), None, |mut world, _| {
                 let words = |world: &World<'_>, t: &ToolDecl| {
-                    let made = world.objects().find(|(_, o)| o.span == t.span && o.class.is_none());
-                    let server = made.and_then(|(id, o)| match toolkit(world, id) {
-                        Some(kit) if is_client(world.object(kit).short()) => Some(kit),
-                        _ if mcp_server(t).is_some() || is_client(o.short()) => Some(id),
-                        _ => None,
+                    let made = world.objects().filter(|(_, o)| o.span == t.span && o.class.is_none()).last();
+                    let server = made.filter(|(id, _)| {
+                        let all = provenance(world, *id);
+                        mcp_server(t).is_some() || all.iter().any(|o| is_client(world.object(*o).short()))
                     });
-                    server.map(|id| strings(world, id)).unwrap_or_default()
+                    server.map(|(id, _)| self.with_files(strings(world, id))).unwrap_or_default()
                 };
-                let of = |t: &&ToolDecl| (self.of_module(&mut world, t), words(&world, t));
+                let of = |t: &&ToolDecl| {
+                    let words = words(&world, t);
+                    (self.of_module(&mut world, t, &words), words)
+                };
                 tools.iter().map(of).collect()
             }),
         };
         let each = tools.iter().zip(found);
         each.map(|(tool, (facts, words))| {
-            // A server that the project has itself.
-            let own = || {
-                let path = words.iter().find(|w| w.ends_with(".py"))?;
-                started.entry(path.clone()).or_insert_with(|| self.own_server(path)).clone()
-            };
-            self.completed(tool, facts.or_else(own))
+            // Servers that the project has itself.
+            let mut all = facts;
+            for file in self.own_servers(&words) {
+                let own = started.entry(file).or_insert_with(|| self.own_server(file)).clone();
+                match (&mut all, own) {
+                    (Some(all), Some(own)) => {
+                        let toolkit = all.toolkit.take().or(own.toolkit.clone());
+                        all.join(own);
+                        all.toolkit = toolkit;
+                    }
+                    (None, own) => all = own,
+                    (Some(_), None) => {}
+                }
+            }
+            self.completed(tool, all)
         })
         .collect()
     }
@@ -112,11 +138,91 @@ impl<'p> Reader<'p> {
         listed.chain(texts.map(str::to_string)).take(MAX_WORDS.0).collect()
     }
 
+    /// Words that start or reach servers, with those of the files of the project that they name: the lists of
+    /// servers, and settings that a program reads.
+    fn with_files(&self, mut words: Vec<String>) -> Vec<String> {
+        let named = |file: &&File| words.iter().any(|w| is_settings(w) && is_path_of(w, &file.path));
+        let files: Vec<&File> = self.project.files.iter().filter(named).collect();
+        for file in files {
+            let nodes = || file.documents.iter().flat_map(|d| d.root().descendants());
+            let starts = |n: &Node<'_>| n.get("command").is_some() || n.get("url").is_some();
+            let started = nodes().filter(starts).flat_map(|n| n.descendants()).filter_map(|n| n.as_str());
+            let addresses = nodes().filter_map(|n| n.as_str()).filter(|t| t.contains("://"));
+            words.extend(started.chain(addresses).take(MAX_WORDS.0).map(str::to_string));
+        }
+        words
+    }
+
+    /// The modules of the project that are servers which these words start or reach: by their path, by their
+    /// name after `-m`, or by the port that they listen on.
+    fn own_servers(&self, words: &[String]) -> Vec<usize> {
+        let mut out: Vec<usize> = Vec::new();
+        let mut add = |index: usize| {
+            if !out.contains(&index) && out.len() < MAX_SERVERS {
+                out.push(index);
+            }
+        };
+        for (i, word) in words.iter().enumerate() {
+            let module = (i > 0 && words[i - 1] == "-m").then(|| word.replace('.', "/") + ".py");
+            let Some(path) = module.or_else(|| word.ends_with(".py").then(|| word.clone())) else { continue };
+            let files = || self.project.files.iter().enumerate().filter(|(_, f)| f.python.is_some());
+            let mut exact = files().filter(|(_, f)| is_path_of(&path, &f.path));
+            let last = path.rsplit(['/', '\\']).next().unwrap_or(&path);
+            let mut named = files().filter(|(_, f)| is_path_of(last, &f.path));
+            match (exact.next(), exact.next(), named.next(), named.next()) {
+                (Some((one, _)), None, ..) | (None, _, Some((one, _)), None) => add(one),
+                _ => {}
+            }
+        }
+        let addresses: Vec<(&str, Option<u16>)> = words.iter().filter_map(|w| local_address(w)).collect();
+        if addresses.is_empty() {
+            return out;
+        }
+        for (host, port) in addresses {
+            for (index, ports) in self.listening() {
+                let path = self.project.files[*index].path.to_ascii_lowercase().replace('-', "_");
+                let host = host.to_ascii_lowercase().replace('-', "_");
+                let by_name = !is_loopback(&host) && path.split(['/', '.']).any(|part| part == host);
+                if by_name || port.is_some_and(|p| ports.contains(&p)) {
+                    add(*index);
+                }
+            }
+        }
+        out
+    }
+
+    /// The modules of the project that are servers, with the ports that they listen on.
+    fn listening(&self) -> &[(usize, Vec<u16>)] {
+        self.listening.get_or_init(|| {
+            let servers = self.project.files.iter().enumerate().filter(|(_, f)| {
+                f.python.as_ref().is_some_and(|m| m.imports(&["mcp", "fastmcp"])) && is_server_module(f)
+            });
+            let ports = |(index, file): (usize, &File)| {
+                let source = file.python.clone()?;
+                let ports = self.modules().among(source, Limits::default(), None, |world, _| {
+                    let given = world.objects().filter(|(_, o)| o.span.file == file.id);
+                    let named = given.flat_map(|(_, o)| [o.arg("port"), None].into_iter().flatten());
+                    let mut ports: Vec<u16> = named
+                        .filter_map(|a| match world.resolve_env(&a.value).kind {
+                            PyKind::Int(n) => u16::try_from(n).ok(),
+                            _ => None,
+                        })
+                        .collect();
+                    if ports.is_empty() {
+                        ports.push(DEFAULT_PORT);
+                    }
+                    ports
+                });
+                Some((index, ports))
+            };
+            servers.take(MAX_SERVERS).filter_map(ports).collect()
+        })
+    }
+
     /// Facts about all tools of a server in Python that a module of the project is, `@mcp.tool()`.
-    fn own_server(&self, path: &str) -> Option<ToolFacts> {
+    fn own_server(&self, index: usize) -> Option<ToolFacts> {
+        let file = self.project.files.get(index)?;
         let last = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or(p).to_string();
-        let mut named = self.project.files.iter().filter(|f| last(&f.path) == last(path));
-        let file = named.next().filter(|_| named.next().is_none())?;
         let source = file.python.clone()?;
         self.modules().among(source, Limits::default(), None, |mut world, _| {
             let is_tool = |d: &Value| {
@@ -138,7 +244,7 @@ impl<'p> Reader<'p> {
             for tool in each {
                 all.join(body::of_function(&mut world, tool));
             }
-            Some(ToolFacts { toolkit: Some(last(path).as_str().into()), ..all })
+            Some(ToolFacts { toolkit: Some(last(&file.path).as_str().into()), ..all })
         })
     }
 
@@ -180,18 +286,26 @@ impl<'p> Reader<'p> {
             if facts.knowledge == Knowledge::Unknown && guess.knowledge > Knowledge::Unknown {
                 facts.knowledge = Knowledge::Partly;
             }
-            guess.facts.into_iter().for_each(|f| facts.add(f));
+            // A body that reads something says what the tool reads better than a verb does.
+            let reads = |e: Effect| e.has(Role::Untrusted) || e.has(Role::Private) && !e.has(Role::Acts);
+            let read =
+                facts.facts.iter().any(|f| reads(f.effect) && matches!(f.evidence, Evidence::Call { .. }));
+            let adds = |f: &Fact| !read || !(reads(f.effect) || f.effect == Effect::AddressRequest);
+            guess.facts.into_iter().filter(adds).for_each(|f| facts.add(f));
         }
         facts
     }
 
     /// Facts about a tool of a module of Python.
-    fn of_module(&self, world: &mut World<'_>, tool: &ToolDecl) -> Option<ToolFacts> {
-        let object =
-            world.objects().find(|(_, o)| o.span == tool.span && o.class.is_none()).map(|(id, _)| id);
+    fn of_module(&self, world: &mut World<'_>, tool: &ToolDecl, words: &[String]) -> Option<ToolFacts> {
+        // The last of several calls of a function is made with what is known.
+        let object = world
+            .objects()
+            .filter(|(_, o)| o.span == tool.span && o.class.is_none())
+            .last()
+            .map(|(id, _)| id);
         if let Some(server) = mcp_server(tool) {
-            let words = object.map(|id| strings(world, id)).unwrap_or_default();
-            return self.of_server(tool, server, &words);
+            return self.of_server(tool, server, words).or_else(|| of_client(words, server, tool.span));
         }
         if let Some((path, name)) = python_handler(tool) {
             let module = world.sources().by_path(path);
@@ -226,11 +340,12 @@ impl<'p> Reader<'p> {
         if let Some(base) = toolkit(world, id) {
             let kit = world.object(base);
             if is_client(kit.short()) {
-                return of_client(&strings(world, base), kit.short(), tool.span);
+                return of_client(words, kit.short(), tool.span);
             }
-            let known = registry::tool(&kit.callee)?;
-            let facts = documented(kit.short(), known, tool.span);
-            return Some(ToolFacts { toolkit: Some(kit.short().into()), ..facts });
+            if let Some((short, known)) = of_toolkit(&kit.callee) {
+                let facts = documented(&short, known, tool.span);
+                return Some(ToolFacts { toolkit: Some(short.as_str().into()), ..facts });
+            }
         }
         if let Some(known) = registry::tool(&object.callee) {
             return Some(documented(object.short(), known, tool.span));
@@ -266,11 +381,29 @@ impl<'p> Reader<'p> {
         }
         // A server that the provider of the model asks, `HostedMCPTool(tool_config={"server_url": …})`, or a
         // client.
-        if !SERVERS.contains(&object.short()) && !is_client(object.short()) {
-            return None;
+        if SERVERS.contains(&object.short()) || is_client(object.short()) {
+            let facts = of_client(words, object.short(), tool.span)?;
+            return Some(ToolFacts { toolkit: None, ..facts });
         }
-        let facts = of_client(&strings(world, id), object.short(), tool.span)?;
-        Some(ToolFacts { toolkit: None, ..facts })
+        if object.short() == "load_tools" {
+            return loaded(world, id, tool.span);
+        }
+        // `toolset.get_tools(actions=[Action.GMAIL_SEND_EMAIL])`: tools of a catalog, by their names.
+        if object.package().starts_with("composio")
+            && let Some(facts) = selected(world, id, tool.span)
+        {
+            return Some(facts);
+        }
+        // What comes from a client or a toolkit in some way: `load_mcp_tools(session)`, one of its tools.
+        let from: Vec<ObjectId> = provenance(world, id);
+        if let Some(client) = from.iter().map(|o| world.object(*o)).find(|o| is_client(o.short())) {
+            return of_client(words, client.short(), tool.span);
+        }
+        from.iter().map(|o| world.object(*o)).filter(|o| o.class.is_none()).find_map(|o| {
+            let (short, known) = of_toolkit(&o.callee)?;
+            let facts = documented(&short, known, tool.span);
+            Some(ToolFacts { toolkit: Some(short.as_str().into()), ..facts })
+        })
     }
 
     /// Facts about a tool of a configuration.
@@ -555,15 +688,118 @@ fn after_model(file: &File, name: &str) -> bool {
     false
 }
 
-/// Returns true for a class of clients of MCP servers: `MultiServerMCPClient`, `BasicMCPClient`.
+/// Returns true for a class or function by which programs reach MCP servers: `MultiServerMCPClient`,
+/// `BasicMCPClient`, `load_mcp_tools`, and the parameters that start one.
 fn is_client(short: &str) -> bool {
-    short.contains("MCP") || short.contains("Mcp")
+    const PARAMETERS: &[&str] = &[
+        "SseServerParams",
+        "SseServerParameters",
+        "StdioConnectionParams",
+        "StdioServerParameters",
+        "StdioServerParams",
+        "StreamableHttpServerParams",
+    ];
+    let parts = crate::words::words(short, MAX_NAME);
+    parts.iter().any(|w| w.starts_with("mcp") || w.ends_with("mcp")) || PARAMETERS.contains(&short)
+}
+
+/// The documented toolkit that a call is of: `GmailToolkit`, `PlayWrightBrowserToolkit.from_browser`.
+fn of_toolkit(callee: &str) -> Option<(String, &'static Documented)> {
+    const MAX_PARTS: usize = 3;
+    let mut name = callee.trim_end_matches("[]");
+    for _ in 0..MAX_PARTS {
+        let short = name.rsplit('.').next().unwrap_or(name);
+        if short.starts_with(|c: char| c.is_ascii_uppercase())
+            && let Some(known) = registry::tool(name)
+        {
+            return Some((short.to_string(), known));
+        }
+        name = name.rsplit_once('.')?.0;
+    }
+    None
+}
+
+/// Facts about the tools that `load_tools(["terminal", …])` of LangChain gives by their names.
+fn loaded(world: &World<'_>, id: ObjectId, span: Span) -> Option<ToolFacts> {
+    let mut all: Option<ToolFacts> = None;
+    for name in strings(world, id) {
+        let Some(known) = registry::tool(&format!("load_tools:{name}")) else { continue };
+        let facts = documented(&name, known, span);
+        match &mut all {
+            None => all = Some(facts),
+            Some(all) => all.join(facts),
+        }
+    }
+    all.map(|facts| ToolFacts { toolkit: Some("load_tools".into()), ..facts })
+}
+
+/// Facts about tools that are selected by their names, `Action.GMAIL_SEND_EMAIL` or `"GMAIL_SEND_EMAIL"`.
+fn selected(world: &World<'_>, id: ObjectId, span: Span) -> Option<ToolFacts> {
+    let mut names: Vec<String> = strings(world, id);
+    for arg in &world.object(id).args {
+        let all = world.items(&arg.value).unwrap_or(std::slice::from_ref(&arg.value));
+        names.extend(all.iter().filter_map(|v| world.name_of(v)).map(|n| n.to_string()));
+    }
+    let mut all: Option<ToolFacts> = None;
+    for name in names.iter().map(|n| n.rsplit('.').next().unwrap_or(n)) {
+        let facts = words::by_name(name, span);
+        match &mut all {
+            _ if facts.facts.is_empty() => {}
+            None => all = Some(facts),
+            Some(all) => all.join(facts),
+        }
+    }
+    all.map(|facts| ToolFacts { toolkit: Some(world.object(id).package().into()), ..facts })
+}
+
+/// Returns true if a text names a file that holds settings or a list of servers.
+fn is_settings(text: &str) -> bool {
+    [".json", ".yaml", ".yml"].iter().any(|end| text.ends_with(end))
+}
+
+/// Returns true if a path that a program names is the end of a file's path.
+fn is_path_of(named: &str, path: &str) -> bool {
+    let parts = |p: &str| -> Vec<String> {
+        p.split(['/', '\\']).filter(|part| !matches!(*part, "" | "." | "..")).map(str::to_string).collect()
+    };
+    let (named, path) = (parts(named), parts(path));
+    !named.is_empty() && path.ends_with(&named)
+}
+
+/// The host and the port of an address of this machine or of a service beside the program.
+fn local_address(text: &str) -> Option<(&str, Option<u16>)> {
+    let (scheme, rest) = text.split_once("://")?;
+    if !matches!(scheme, "http" | "https" | "ws" | "wss") {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().ok()),
+        None => (authority, None),
+    };
+    (is_loopback(host) || !host.contains('.')).then_some((host, port))
+}
+
+fn is_loopback(host: &str) -> bool {
+    matches!(host, "localhost" | "0.0.0.0" | "host.docker.internal") || host.starts_with("127.")
+}
+
+/// Returns true if a module makes a server of tools: it calls `FastMCP` or `Server`.
+fn is_server_module(file: &File) -> bool {
+    let mut found = false;
+    if let Some(module) = &file.python {
+        module.texts(&mut |key, name, _| {
+            found |= key == python::CALLED && matches!(name, "FastMCP" | "Server")
+        });
+    }
+    found
 }
 
 /// Facts about the tools of all servers that these words start or reach.
 fn of_client(words: &[String], client: &str, span: Span) -> Option<ToolFacts> {
     let mut all: Option<ToolFacts> = None;
     let mut seen: HashSet<&str> = HashSet::new();
+    // The name of an interpreter or a package manager is no server's.
     for server in words.iter().filter_map(|w| registry::server("", &[w])) {
         if !seen.insert(&server.name) {
             continue;
@@ -597,22 +833,88 @@ fn node_at(file: &File, at: Span) -> Option<Node<'_>> {
     nodes.filter(around).min_by_key(|n| n.span().end - n.span().start)
 }
 
-/// The texts among the arguments of a call, at any depth.
+/// The texts that a call is given, at any depth: among its arguments, those of the object that it is a method
+/// of, and those of calls that it is given.
 fn strings(world: &World<'_>, id: ObjectId) -> Vec<String> {
     let mut out = Vec::new();
-    let mut todo: Vec<(&Value, u32)> = world.object(id).args.iter().map(|a| (&a.value, 0)).collect();
-    while let Some((value, depth)) = todo.pop() {
-        if out.len() >= MAX_WORDS.0 || depth > MAX_WORDS.1 {
-            continue;
-        }
-        let value = world.resolve_env(value);
-        match &value.kind {
-            PyKind::Str(text) => out.push(text.to_string()),
-            PyKind::List(id) => todo.extend(world.list(*id).items.iter().map(|v| (v, depth + 1))),
-            PyKind::Dict(id) => todo.extend(world.dict(*id).entries.iter().map(|(_, v)| (v, depth + 1))),
-            PyKind::Object(id) => todo.extend(world.object(*id).args.iter().map(|a| (&a.value, depth + 1))),
-            _ => {}
+    for at in provenance(world, id) {
+        let args: Vec<&Value> = world.object(at).args.iter().map(|a| &a.value).collect();
+        let mut todo: Vec<(Value, u32)> = args.into_iter().rev().map(|v| (v.clone(), 0)).collect();
+        while let Some((value, depth)) = todo.pop() {
+            if out.len() >= MAX_WORDS.0 || depth > MAX_WORDS.1 {
+                continue;
+            }
+            let value = world.resolve_env(&value);
+            match &value.kind {
+                PyKind::Str(text) => out.push(text.to_string()),
+                PyKind::Text(_) => {
+                    for piece in world.text_of(value).unwrap_or_default() {
+                        match piece {
+                            Piece::Text(text) => out.push(text.to_string()),
+                            Piece::Hole(hole, _) => todo.push((hole, depth + 1)),
+                        }
+                    }
+                }
+                PyKind::List(id) | PyKind::Either(id) => {
+                    todo.extend(world.list(*id).items.iter().rev().map(|v| (v.clone(), depth + 1)));
+                }
+                PyKind::Dict(id) => {
+                    todo.extend(world.dict(*id).entries.iter().rev().map(|(_, v)| (v.clone(), depth + 1)));
+                }
+                _ => {}
+            }
         }
     }
     out
+}
+
+/// Calls that a call is made of: itself, the one that it is a method of, and those among the arguments.
+fn provenance(world: &World<'_>, id: ObjectId) -> Vec<ObjectId> {
+    let mut out: Vec<ObjectId> = vec![id];
+    let mut at = 0;
+    while let Some(next) = out.get(at).copied() {
+        at += 1;
+        let object = world.object(next);
+        let mut todo: Vec<Value> =
+            object.base.map(|b| Value::new(PyKind::Object(b), object.span)).into_iter().collect();
+        todo.extend(object.args.iter().rev().map(|a| a.value.clone()));
+        // An instance of the project's classes has what it keeps.
+        todo.extend(object.attrs.iter().filter(|_| object.class.is_some()).map(|(_, v)| v.clone()));
+        for _ in 0..MAX_PROVENANCE {
+            let Some(value) = todo.pop() else { break };
+            let value = world.resolve_env(&value).clone();
+            match &value.kind {
+                PyKind::Object(o) | PyKind::Member(o, _)
+                    if out.len() < MAX_PROVENANCE && !out.contains(o) =>
+                {
+                    out.push(*o);
+                }
+                PyKind::Text(_) => {
+                    let pieces = world.text_of(&value).unwrap_or_default();
+                    todo.extend(pieces.into_iter().filter_map(|p| match p {
+                        Piece::Hole(hole, _) => Some(hole),
+                        Piece::Text(_) => None,
+                    }));
+                }
+                PyKind::List(list) | PyKind::Either(list) => {
+                    let list = world.list(*list);
+                    todo.extend(list.items.iter().cloned());
+                    todo.extend(list.open.and_then(|at| made_at(world, at)));
+                }
+                PyKind::Dict(dict) => {
+                    let dict = world.dict(*dict);
+                    todo.extend(dict.entries.iter().map(|(_, v)| v.clone()));
+                    todo.extend(dict.open.and_then(|at| made_at(world, at)));
+                }
+                _ => {}
+            }
+        }
+    }
+    out
+}
+
+/// The result of the call at a place, which a container takes in without its items being known.
+fn made_at(world: &World<'_>, at: Span) -> Option<Value> {
+    let made = world.objects().filter(|(_, o)| o.span == at && o.class.is_none()).last();
+    made.map(|(id, _)| Value::new(PyKind::Object(id), at))
 }

@@ -264,9 +264,9 @@ fn agents_of_adk_hand_over_to_those_beside_them() {
     let line = last_line(&[("agent.py", agents(""))]);
     assert!(line.starts_with("2 attack paths in 1 program"), "{line}");
     let off = ", disallow_transfer_to_parent=True, disallow_transfer_to_peers=True";
-    // It can't reach `run`. What that gave still reaches its pages by way of the agent above.
+    // It hands off to nobody. In a later turn of the session the others see what it read.
     let line = last_line(&[("agent.py", agents(off))]);
-    assert!(line.starts_with("1 attack path in 1 program"), "{line}");
+    assert!(line.starts_with("2 attack paths in 1 program"), "{line}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod approval;
 mod audit;
+mod audit_tools;
 mod cli;
 mod contract;
 mod docs;

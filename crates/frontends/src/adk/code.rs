@@ -114,13 +114,14 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
         for (id, _) in world.objects().filter(|(id, _)| is(&world, *id).is_some()) {
             members.extend(whole.others(id).into_iter().filter(|o| *o != id));
         }
-        let mut seen: HashSet<Span> = HashSet::new();
+        let tools = |id: ObjectId| field(world.object(id), None, "tools").map(|g| g.value);
+        let kept = py::distinct(&world, all.iter().copied(), tools);
         let asks = ModelRequests::new(&world);
         for id in all.into_iter().filter(|id| !members.contains(id)) {
             let span = world.object(id).span;
             // An instance that nothing but the definition of its class makes is none.
             let only_defined = world.object(id).class.is_some_and(|c| world.class(c).span == span);
-            if only_defined || !seen.insert(span) {
+            if only_defined || !kept.contains(&id) {
                 continue;
             }
             let reached = whole.reached(id);
@@ -279,8 +280,11 @@ impl<'r> AdkReader<'r, '_> {
     }
 
     fn items(&self, id: ObjectId, name: &str) -> Vec<Value> {
-        let given = self.get(id, name).and_then(|g| self.world.items(g.value));
-        given.map_or(Vec::new(), <[Value]>::to_vec)
+        let given = self.get(id, name);
+        given.map_or(Vec::new(), |g| match name {
+            "tools" => py::tool_list(self.world, g.value),
+            _ => self.world.items(g.value).unwrap_or(&[]).to_vec(),
+        })
     }
 
     fn agent_of(&self, value: &Value) -> Option<ObjectId> {
@@ -777,6 +781,9 @@ impl<'r> AdkReader<'r, '_> {
         };
         let mut decl = py::signature(self.world, function, &f.name, at, hidden);
         decl.params.retain(|p| &*p.name != "tool_context");
+        // What stands in a class or in another function is found by its name.
+        let at = if decl.handler.is_none() { f.name_span } else { at };
+        decl.span = at;
         // One that always escalates ends the loop around the agent; one that does under a test may.
         let always = f.body().iter().any(escalates);
         let does = if always { ActionKind::End } else { ActionKind::Call };

@@ -92,6 +92,7 @@ impl Frontend for Adk {
         let facts = Facts {
             default_model: Some("ADK takes the model of the agent above, or its own default"),
             ends_loops: Some("ADK ends the loop at the first reply that calls no tool"),
+            shares_session: true,
             words: Words {
                 prompt: "say what the agent is to do: `instruction`",
                 bound: "state it: `max_iterations` of a LoopAgent, or `max_llm_calls` of the run",

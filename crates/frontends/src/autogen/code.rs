@@ -114,7 +114,7 @@ impl<'r> AgentChatReader<'r, '_> {
         })
     }
 
-    fn get(&self, id: ObjectId, position: Option<usize>, name: &str) -> Option<Given<'r>> {
+    pub(super) fn get(&self, id: ObjectId, position: Option<usize>, name: &str) -> Option<Given<'r>> {
         field(self.world.object(id), position, name).filter(|g| !g.value.is_none())
     }
 
@@ -230,7 +230,10 @@ impl<'r> AgentChatReader<'r, '_> {
                 format!("some of the {what} are not known: {}", self.world.unknown_reason(given.value));
             kit.left_out(message, at);
         }
-        self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec)
+        match what {
+            "tools" => py::tool_list(self.world, given.value),
+            _ => self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec),
+        }
     }
 
     /// An agent or a team.
@@ -377,7 +380,7 @@ impl<'r> AgentChatReader<'r, '_> {
         let mut out: Vec<ToolUse> = Vec::new();
         for value in self.list(kit, self.get(id, None, "tools"), "tools") {
             let at = value.span;
-            if value.maybe {
+            if value.maybe && !py::is_rest(&value) {
                 let message = "the agent may not have this tool; it is assumed to have it";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }
@@ -418,7 +421,7 @@ impl<'r> AgentChatReader<'r, '_> {
             clip(&name)
         );
         kit.out.push(undecided(codes::NOT_COMPILED, message, at));
-        let mut decl = ToolDecl::unknown(name.as_str().into(), at);
+        let mut decl = ToolDecl::unknown(name.as_str().into(), value.span);
         decl.handler = Some(Data::record([(Name::from("mcp"), Data::str(name.as_str()))]));
         out.push(ToolUse { decl, ask: None });
     }

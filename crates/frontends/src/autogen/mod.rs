@@ -229,7 +229,9 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     }
     // What stands in one place and is made several times is the same.
     let part_places: HashSet<Span> = parts.iter().map(|p| reader.place(*p)).collect();
-    let mut places: HashSet<Span> = HashSet::new();
+    let tools = |id: ObjectId| reader.get(id, None, "tools").map(|g| g.value);
+    let kept = py::distinct(&world, all.iter().copied(), tools);
+    let mut places: HashSet<(Span, ObjectId)> = HashSet::new();
     let asks = crate::model_requests::ModelRequests::new(&world);
     for id in all {
         let object = world.object(id);
@@ -237,7 +239,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
             continue;
         }
         let place = reader.place(id);
-        if part_places.contains(&place) || !places.insert(place) {
+        if part_places.contains(&place) || !kept.contains(&id) || !places.insert((place, id)) {
             continue;
         }
         let name = reader.name(id);

@@ -182,9 +182,12 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
         .filter(|(id, _)| is_agent(&world, *id) && py::made_here(&world, *id, file) && !used.contains(id))
         .map(|(id, _)| id)
         .collect();
+    let tools = |id: ObjectId| field(world.object(id), None, "tools").map(|g| g.value);
+    let kept = py::distinct(&world, alone.iter().copied(), tools);
     for id in alone {
         // Made again by another call of the same method, it is the same agent.
-        if !places.insert(world.object(id).span)
+        if !kept.contains(&id)
+            || places.contains(&world.object(id).span)
             || used.iter().any(|u| world.object(*u).span == world.object(id).span)
         {
             continue;

@@ -248,7 +248,10 @@ impl<'r> CrewReader<'r, '_> {
                 format!("some of the `{key}` are not known: {}", self.world.unknown_reason(given.value));
             kit.out.push(undecided(codes::NOT_COMPILED, message, at));
         }
-        self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec)
+        match key {
+            "tools" => py::tool_list(self.world, given.value),
+            _ => self.world.items(given.value).map_or(Vec::new(), <[Value]>::to_vec),
+        }
     }
 
     /// The agent that a value is.
@@ -325,7 +328,7 @@ impl<'r> CrewReader<'r, '_> {
                 let name = py::outside(&value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
                 ToolDecl::unknown(name.into(), value.span)
             });
-            if value.maybe {
+            if value.maybe && !py::is_rest(&value) {
                 let message = format!(
                     "the agent may not have the tool `{}`; it is assumed to have it",
                     clip(&decl.name)
@@ -351,6 +354,21 @@ impl<'r> CrewReader<'r, '_> {
         said.is_some_and(|v| matches!(self.world.resolve_env(v).kind, PyKind::Bool(true)))
     }
 
+    /// The function that `tool(f)` or `tool("name")(f)` makes a tool of, and the name that it gives.
+    fn made_of(&self, id: ObjectId) -> Option<(python::FunctionId, Option<&str>)> {
+        let object = self.world.object(id);
+        let maker = match object.base {
+            Some(base) if object.short() == "__call__" => self.world.object(base),
+            Some(_) => return None,
+            None => object,
+        };
+        let is_tool =
+            maker.package().starts_with("crewai") && maker.short() == "tool" && maker.base.is_none();
+        let function = py::function_of(&object.args.first().filter(|_| is_tool)?.value)?;
+        let name = maker.args.first().and_then(|a| self.world.str(&a.value));
+        Some((function, name))
+    }
+
     /// The declaration of a tool, with the name that models see.
     fn tool(&self, value: &Value) -> Option<ToolDecl> {
         let hidden = |_: &World<'_>, _: &Value| false;
@@ -363,6 +381,12 @@ impl<'r> CrewReader<'r, '_> {
         }
         let at = value.span;
         match &self.world.resolve_env(value).kind {
+            PyKind::Object(id) if self.made_of(*id).is_some() => {
+                let (f, named) = self.made_of(*id)?;
+                let function = self.world.function(f);
+                let name = named.map_or_else(|| function.name.to_string(), str::to_string);
+                Some(py::signature(self.world, f, &sanitized(&name), function.name_span, hidden))
+            }
             PyKind::Object(id) => {
                 let object = self.world.object(*id);
                 let text =

@@ -226,9 +226,9 @@ impl GraphReader<'_, '_> {
             field(object, Some(1), "tools").map_or_else(Vec::new, |g| match self.world.object_of(g.value) {
                 // `ToolNode(tools)`.
                 Some((_, o)) if o.short() == "ToolNode" => {
-                    field(o, Some(0), "tools").map_or_else(Vec::new, |g| self.items(g.value))
+                    field(o, Some(0), "tools").map_or_else(Vec::new, |g| self.tool_items(g.value))
                 }
-                _ => self.items(g.value),
+                _ => self.tool_items(g.value),
             });
         let mut params = ModelParams { purpose: Some(name.as_str().into()), ..ModelParams::default() };
         if let Some(given) = field(object, Some(0), "model") {
@@ -282,7 +282,7 @@ impl GraphReader<'_, '_> {
         if let (true, true, false, Bound::Finite(n)) = (asks_again, tools.is_empty(), native, steps.bound) {
             params.repair = u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX);
         }
-        let decls = self.tools(kit, &tools, head);
+        let decls = self.tools(kit, &tools);
         Agent { after, ..Agent::of(head, parts, params, tools, decls, bound, last) }
     }
 
@@ -353,7 +353,7 @@ impl GraphReader<'_, '_> {
             true => field(object, Some(0), "tools"),
             false => field(object, Some(1), "tools").or_else(|| field(of, Some(1), "tools")),
         };
-        let tools = tools.map_or_else(Vec::new, |g| self.items(g.value));
+        let tools = tools.map_or_else(Vec::new, |g| self.tool_items(g.value));
         let mut params = ModelParams { purpose: Some(name.as_str().into()), ..ModelParams::default() };
         match model.map(|g| (g, self.model(g.value))) {
             Some((_, Some(model))) => {
@@ -386,7 +386,7 @@ impl GraphReader<'_, '_> {
         let default = defaults::bound(&defaults::LANGCHAIN_ITERATIONS, kit.versions);
         let mut bound = py::bound(self.world, field(object, None, "max_iterations"), default);
         bound.facts.bounded = Some(EXECUTOR_BOUND);
-        let decls = self.tools(kit, &tools, head);
+        let decls = self.tools(kit, &tools);
         let last = Last::Say("Agent stopped due to max iterations.");
         Agent::of(head, parts, params, tools, decls, bound, last)
     }

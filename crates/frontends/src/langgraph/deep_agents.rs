@@ -176,7 +176,7 @@ impl GraphReader<'_, '_> {
         tools: Vec<Value>,
         bound: LoopBound,
     ) -> Agent {
-        let mut decls = self.tools(kit, &tools, head);
+        let mut decls = self.tools(kit, &tools);
         for decl in all_brought(head) {
             if decls.iter().all(|d| d.name != decl.name) {
                 decls.push(decl);

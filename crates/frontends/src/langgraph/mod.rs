@@ -540,6 +540,9 @@ impl GraphReader<'_, '_> {
         );
         // What is certainly built counts before what an unused function would build.
         all.sort_by_key(|(id, _)| (self.world.object(*id).explored, *id));
+        let tools = |id: ObjectId| field(self.world.object(id), Some(1), "tools").map(|g| g.value);
+        let agents = all.iter().filter(|(_, is_graph)| !is_graph).map(|(id, _)| *id);
+        let kept = py::distinct(self.world, agents, tools);
         for (id, is_graph) in all {
             let object = self.world.object(id);
             if let Some(wanted) = wanted {
@@ -560,7 +563,11 @@ impl GraphReader<'_, '_> {
                 continue;
             }
             // Another call of such a function makes another agent.
-            if !places.insert(object.span) && here(id) {
+            let again = match is_graph || wanted.is_some() {
+                true => !places.insert(object.span),
+                false => !kept.contains(&id),
+            };
+            if again && here(id) {
                 continue;
             }
             let empty = is_graph && self.plans.get(&id).is_none_or(|p| p.nodes.is_empty());

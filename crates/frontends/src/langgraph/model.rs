@@ -211,7 +211,7 @@ impl GraphReader<'_, '_> {
         match method {
             "bind_tools" | "bind_functions" => {
                 if let Some(given) = field(object, Some(0), "tools") {
-                    model.tools = self.items(given.value);
+                    model.tools = self.tool_items(given.value);
                 }
                 model.bound.extend(
                     object.args.iter().filter(|a| a.name.as_deref().is_some_and(|n| n != "tools")).cloned(),
@@ -237,7 +237,7 @@ impl GraphReader<'_, '_> {
             }
             "bind" => {
                 if let Some(given) = field(object, None, "tools") {
-                    model.tools = self.items(given.value);
+                    model.tools = self.tool_items(given.value);
                 }
                 model.bound.extend(
                     object.args.iter().filter(|a| a.name.as_deref().is_some_and(|n| n != "tools")).cloned(),
@@ -268,6 +268,17 @@ impl GraphReader<'_, '_> {
                     _ => vec![value.clone()],
                 },
             },
+        }
+    }
+
+    /// The tools that a value lists: see [`py::tool_list`].
+    pub fn tool_items(&self, value: &Value) -> Vec<Value> {
+        let joined = self.world.object_of(value).is_some_and(|(_, o)| {
+            matches!(&*o.callee, "+" | "[*]") || &*o.callee == "if" && self.ends_of(o).is_some()
+        });
+        match joined {
+            true => self.items(value).iter().flat_map(|v| py::tool_list(self.world, v)).collect(),
+            false => py::tool_list(self.world, value),
         }
     }
 
@@ -312,7 +323,7 @@ impl GraphReader<'_, '_> {
                 );
             }
         }
-        for decl in self.tools(kit, &model.tools, model.at) {
+        for decl in self.tools(kit, &model.tools) {
             if params.tools.len() < frontend_kit::emit::MAX_TOOLS {
                 let id = kit.declared(decl);
                 params.tools.push(id);
@@ -333,11 +344,11 @@ impl GraphReader<'_, '_> {
     }
 
     /// The declarations of tools.
-    pub fn tools(&self, kit: &mut Kit<'_>, values: &[Value], at: Span) -> Vec<ToolDecl> {
+    pub fn tools(&self, kit: &mut Kit<'_>, values: &[Value]) -> Vec<ToolDecl> {
         let mut out: Vec<ToolDecl> = Vec::new();
         for value in values {
             let value_at = value.span;
-            if value.maybe {
+            if value.maybe && !py::is_rest(value) {
                 let message = "the agent may not have this tool; it is assumed to have it";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, value_at));
             }
@@ -348,7 +359,7 @@ impl GraphReader<'_, '_> {
                     let message = format!("a tool that is not known: {why}");
                     kit.out.push(undecided(codes::NOT_COMPILED, message, value_at));
                     let name = py::outside(value).unwrap_or_else(|| format!("unknown_{}", out.len() + 1));
-                    ToolDecl::unknown(name.into(), at)
+                    ToolDecl::unknown(name.into(), value_at)
                 }
             };
             if decl.name.is_empty() || &*decl.name == "final" || out.iter().any(|d| d.name == decl.name) {

@@ -246,7 +246,7 @@ impl GraphReader<'_, '_> {
             && (object.short() == "ToolNode"
                 || object.class.is_some_and(|c| self.world.derives(c, |n| n.ends_with("ToolNode"))))
         {
-            return Some(field(object, Some(0), "tools").map_or_else(Vec::new, |g| self.items(g.value)));
+            return Some(field(object, Some(0), "tools").map_or_else(Vec::new, |g| self.tool_items(g.value)));
         }
         let traced = self.traced(value)?;
         self.answers_calls(traced).then(|| graph.tools.clone())
@@ -298,7 +298,7 @@ impl GraphReader<'_, '_> {
             return self.by_tool(kit, graph, NodeRun { name: "tools", ..run });
         };
         let mut branches = Vec::new();
-        let decls = self.tools(kit, tools, at);
+        let decls = self.tools(kit, tools);
         let mut params = ModelParams::default();
         params.tools.extend(decls.iter().map(|decl| kit.declared(decl.clone())));
         // In a conversation that goes on, the calls that wait are carried out, too.

@@ -116,8 +116,8 @@ impl GraphReader<'_, '_> {
             params.extra.retain(|(n, _)| &**n != "parallel_tool_calls");
             params.extra.push(("parallel_tool_calls".into(), Data::Bool(false)));
         }
-        let tools = field(object, None, "tools").map_or_else(Vec::new, |g| self.items(g.value));
-        let decls = self.tools(kit, &tools, object.span);
+        let tools = field(object, None, "tools").map_or_else(Vec::new, |g| self.tool_items(g.value));
+        let decls = self.tools(kit, &tools);
         let limit = self.limit(&self.runs_of(id), defaults::bound(&defaults::LANGGRAPH_STEPS, kit.versions));
         let (bound, last) = rounds(limit, true);
         let mut agent =

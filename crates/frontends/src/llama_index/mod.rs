@@ -304,14 +304,9 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
     fn offers(&self, id: ObjectId, notes: &mut Vec<Note>) -> Vec<Offer> {
         let mut out = Vec::new();
         if let Some(given) = self.tools(id) {
-            match agent_host::listed(self.world, given.value, "tools", notes) {
-                Ok(items) => {
-                    for value in items {
-                        let offer = self.tool(value, out.len(), notes);
-                        out.push(offer);
-                    }
-                }
-                Err(value) => out.push(self.tool(value, 0, notes)),
+            for value in agent_host::tool_list(self.world, given.value, notes) {
+                let offer = self.tool(&value, out.len(), notes);
+                out.push(offer);
             }
         }
         // Code of replies is run by a function that the program gives.

@@ -374,8 +374,11 @@ impl SdkReader<'_, '_> {
     }
 
     fn items(&self, id: ObjectId, name: &str) -> Vec<Value> {
-        let written = self.get(id, None, name).and_then(|g| self.world.items(g.value));
-        let mut items = written.map_or(Vec::new(), <[Value]>::to_vec);
+        let written = self.get(id, None, name);
+        let mut items = written.map_or(Vec::new(), |g| match name {
+            "tools" | "mcp_servers" => py::tool_list(self.world, g.value),
+            _ => self.world.items(g.value).unwrap_or(&[]).to_vec(),
+        });
         // `agent.handoffs.append(other)` where none were given.
         for call in &self.world.object(id).calls {
             let Some(method) = call.name.strip_prefix(name).and_then(|n| n.strip_prefix('.')) else {
@@ -692,7 +695,7 @@ impl SdkReader<'_, '_> {
         let mut out = Vec::new();
         for value in self.items(id, "tools") {
             let at = value.span;
-            if value.maybe {
+            if value.maybe && !py::is_rest(&value) {
                 let message = "the agent may not have this tool; it is assumed to have it";
                 kit.out.push(undecided(codes::NOT_COMPILED, message, at));
             }

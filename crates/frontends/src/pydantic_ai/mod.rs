@@ -241,14 +241,19 @@ impl<'w> Host<'_, 'w> {
 
     fn tools_of(&self, given: Option<Given<'_>>, out: &mut Vec<Offer>, notes: &mut Vec<Note>) {
         let Some(given) = given else { return };
-        match agent_host::listed(self.world, given.value, "tools", notes) {
-            Ok(items) => items.iter().for_each(|v| self.tool(v, out, notes)),
-            Err(value) => {
-                out.push(Offer::Tool(
-                    agent_host::unknown_tool(self.world, value, out.len(), notes),
-                    ToolRole::Program,
-                ));
-            }
+        let items = agent_host::tool_list(self.world, given.value, notes);
+        items.iter().for_each(|v| self.tool(v, out, notes));
+    }
+
+    /// The tools of a capability that the program makes.
+    fn capability(&self, value: &Value, out: &mut Vec<Offer>, notes: &mut Vec<Note>) {
+        let Some((id, object)) = self.world.object_of(value) else { return };
+        self.tools_of(field(object, None, "tools"), out, notes);
+        for (function, call) in self.decorated_with(id, &["tool", "tool_plain"]) {
+            out.push(self.function(function, call.map(|c| self.world.object(c)), None));
+        }
+        if let Some(given) = field(object, None, "toolsets").or_else(|| field(object, None, "toolset")) {
+            self.toolset(given.value, out, notes, 0);
         }
     }
 
@@ -420,6 +425,8 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
                     }
                 }
                 "MCP" => self.toolset(value, &mut out, notes, 0),
+                // Instructions and tools in one: `Capability(…)` with functions under `@capability.tool`.
+                "Capability" => self.capability(value, &mut out, notes),
                 _ if NO_TOOLS.contains(&short) => {}
                 _ => self.tool(value, &mut out, notes),
             }

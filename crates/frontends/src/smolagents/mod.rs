@@ -166,6 +166,12 @@ impl Host<'_, '_> {
         if is_agent(self.world, id) {
             return self.agent(id, value.span);
         }
+        // `tool(self.search)`.
+        if let ("smolagents", "tool", [only]) = (object.package(), object.short(), &object.args[..])
+            && let Some(function) = py::function_of(&only.value)
+        {
+            return self.function(function);
+        }
         if is_server(object.short(), &object.callee) {
             let decl = agent_host::server("mcp", object.short(), value.span, notes);
             return Offer::Tool(decl, ToolRole::Program);
@@ -223,22 +229,14 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
         let object = self.world.object(id);
         let mut out = Vec::new();
         if let Some(given) = self.get(id, Some(0), "tools") {
-            match agent_host::listed(self.world, given.value, "tools", notes) {
-                Ok(items) => {
-                    for value in items {
-                        let offer = self.tool(value, out.len(), notes);
-                        out.push(offer);
-                    }
-                }
-                // `with MCPClient(…) as tools:` and `collection.tools` are no lists here.
-                Err(value) => {
-                    let of = match value.kind {
-                        PyKind::Member(of, _) => Value::new(PyKind::Object(of), value.span),
-                        _ => value.clone(),
-                    };
-                    let offer = self.tool(&of, out.len(), notes);
-                    out.push(offer);
-                }
+            for value in agent_host::tool_list(self.world, given.value, notes) {
+                // `collection.tools` is no list here.
+                let of = match value.kind {
+                    PyKind::Member(of, _) => Value::new(PyKind::Object(of), value.span),
+                    _ => value,
+                };
+                let offer = self.tool(&of, out.len(), notes);
+                out.push(offer);
             }
         }
         let base = self.get(id, None, "add_base_tools");

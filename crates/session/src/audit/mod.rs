@@ -118,6 +118,7 @@ struct Prepared {
     file: FileId,
     framework: &'static str,
     asks_user: bool,
+    shares_session: bool,
     triggers: Vec<Trigger>,
     unread: Vec<(String, Span)>,
     programs: Vec<Program>,
@@ -232,7 +233,9 @@ impl Audit {
     /// Searches the programs of a file for paths. `handed` is what modules hand to agents, and what they do
     /// with answers.
     fn search(&mut self, prepared: Prepared, handed: &Handed) {
-        let Prepared { file, framework, asks_user, triggers, unread, programs, .. } = prepared;
+        let Prepared { file, framework, asks_user, shares_session, triggers, unread, programs, .. } =
+            prepared;
+        let talk = paths::Conversation { asked: asks_user, shared: shares_session };
         for Program { unit, tools, parts } in programs {
             let mut triggers = triggers.clone();
             for text in &handed.fed {
@@ -249,7 +252,7 @@ impl Audit {
             let mut acted: Vec<&Acted> =
                 handed.acted.iter().filter(|a| a.agents.contains(&unit.span)).collect();
             acted.dedup_by_key(|a| a.span);
-            let found = paths::search(&unit, &tools, &triggers, &acted, asks_user);
+            let found = paths::search(&unit, &tools, &triggers, &acted, talk);
             let mut own: Vec<AttackPath> = Vec::new();
             for path in found.paths {
                 let key = (path.kind, path.source.name.clone(), path.sink.name.clone());
@@ -455,6 +458,7 @@ fn prepare(project: &Project, frontend: &'static dyn Frontend, lists: &[ServerDe
         file: file.id,
         framework: compiled.framework,
         asks_user: compiled.facts.asks_user,
+        shares_session: compiled.facts.shares_session,
         triggers: triggers(file),
         unread,
         programs: programs.collect(),

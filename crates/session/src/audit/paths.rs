@@ -89,13 +89,22 @@ pub(super) struct Found {
     pub approved: Vec<Name>,
 }
 
+/// Facts about the conversations of a unit.
+#[derive(Clone, Copy)]
+pub(super) struct Conversation {
+    /// True if the user is asked before each call.
+    pub asked: bool,
+    /// True if all its agents see in a later turn what one of them has read.
+    pub shared: bool,
+}
+
 /// Searches a unit for attack paths. `acted` are the calls of the program that are given its answer.
 pub(super) fn search(
     unit: &Unit,
     tools: &[AuditedTool],
     triggers: &[Trigger],
     acted: &[&Acted],
-    asked: bool,
+    Conversation { asked, shared }: Conversation,
 ) -> Found {
     let by_place: HashMap<(&str, Span), &AuditedTool> =
         tools.iter().map(|t| ((&*t.name, t.span), t)).collect();
@@ -167,6 +176,13 @@ pub(super) fn search(
                 _ => {}
             }
         }
+        if shared && matches!(site.sink, Sink::Tool(_)) {
+            for tool in of_code.values() {
+                if !reaching.iter().any(|r| std::ptr::eq(*tool, *r)) {
+                    reaching.push(tool);
+                }
+            }
+        }
         reaching.sort_by_key(|t| (t.span, t.name.clone()));
         let private = reaching
             .iter()
@@ -186,6 +202,10 @@ pub(super) fn search(
             for source in &sources {
                 let private = private.map(|(t, fact)| step(&agents, t, fact));
                 let Some((kind, fact, private)) = gain(&facts, private) else { continue };
+                // A tool that takes nothing is only called again.
+                if kind == PathKind::Acts && sink.params.is_empty() && is_same(source, &sink) {
+                    continue;
+                }
                 // Whoever writes a message may decide the answer to it.
                 let answers = sink.agent.is_none() && fact.effect == Effect::MessageSend;
                 if kind == PathKind::Acts && answers && source.fact.effect == Effect::MessageRead {
@@ -200,6 +220,11 @@ pub(super) fn search(
     }
     found.paths = best.into_values().collect();
     found
+}
+
+/// Returns true if two steps are calls of one tool.
+fn is_same(source: &Step, sink: &Step) -> bool {
+    sink.agent.is_some() && (&source.name, source.span) == (&sink.name, sink.span)
 }
 
 /// Keeps the worst of the paths between two tools.
