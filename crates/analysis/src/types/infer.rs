@@ -59,6 +59,8 @@ pub(super) struct Infer<'a> {
     tools: HashMap<(bool, u32), T>,
     /// True while a term of the prelude is being inferred.
     in_prelude: bool,
+    /// The variable that the last join made, if it made one.
+    joined: Option<T>,
     /// Types of subterms, if requested.
     pub(super) steps: Option<Vec<(TermId, T)>>,
 }
@@ -77,6 +79,7 @@ impl<'a> Infer<'a> {
             pars: Vec::new(),
             tools: HashMap::new(),
             in_prelude: false,
+            joined: None,
             steps: None,
         }
     }
@@ -99,16 +102,35 @@ impl<'a> Infer<'a> {
 
     /// Returns a type that contains all of these.
     fn join(&mut self, ts: &[(T, Span)]) -> T {
+        self.join_into(ts, None)
+    }
+
+    /// The same for branches of a choice. One that ends in a choice has a variable to which nothing else
+    /// refers: it becomes that of the whole, or each value of n nested choices would flow through n of them.
+    fn join_into(&mut self, ts: &[(T, Span)], inner: Option<T>) -> T {
+        self.joined = None;
         if let [(first, _), rest @ ..] = ts
             && rest.iter().all(|(t, _)| t == first)
         {
             return *first;
         }
-        let v = self.s.var();
-        for (t, at) in ts {
+        let v = inner.unwrap_or_else(|| self.s.var());
+        for (t, at) in ts.iter().filter(|(t, _)| *t != v) {
             self.flows(*t, v, *at, "");
         }
+        self.joined = Some(v);
         v
+    }
+
+    /// The variable of a choice that a term ends in, just after the type of the term was inferred.
+    fn inner_choice(&self, code: &Code, mut id: TermId, t: T) -> Option<T> {
+        loop {
+            match code.term(id) {
+                Term::Let { body, .. } => id = *body,
+                Term::If(..) | Term::Case { .. } => return self.joined.filter(|v| *v == t),
+                _ => return None,
+            }
+        }
     }
 
     pub(super) fn infer(&mut self, code: &Code, id: TermId, env: &mut Env, eff: EffectNode) -> T {
@@ -387,16 +409,21 @@ impl<'a> Infer<'a> {
                 let cases = branches.iter().zip(&binders).map(|(b, t)| (b.tag.clone(), *t)).collect();
                 self.used(t, Use::Cases { branches: cases, default: default.is_some() }, at, "this `case`");
                 let mut results = Vec::with_capacity(branches.len() + 1);
+                let mut inner = None;
                 for (branch, binder) in branches.iter().zip(binders) {
                     env.locals.truncate(code.locals(id));
                     env.locals.extend(binder.map(Entry::Mono));
-                    results.push((self.infer(code, branch.body, env, eff), code.span(branch.body)));
+                    let t = self.infer(code, branch.body, env, eff);
+                    inner = self.inner_choice(code, branch.body, t).or(inner);
+                    results.push((t, code.span(branch.body)));
                 }
                 if let Some(e) = default {
                     env.locals.truncate(code.locals(id));
-                    results.push((self.infer(code, *e, env, eff), code.span(*e)));
+                    let t = self.infer(code, *e, env, eff);
+                    inner = self.inner_choice(code, *e, t).or(inner);
+                    results.push((t, code.span(*e)));
                 }
-                self.join(&results)
+                self.join_into(&results, inner)
             }
             Term::Classify(tags, e) => {
                 let t = self.infer(code, *e, env, eff);
@@ -662,6 +689,7 @@ impl<'a> Infer<'a> {
         };
         self.flows(t, BOOL, code.span(c), what);
         let mut results = Vec::with_capacity(2);
+        let mut inner = None;
         for (e, holds) in [(a, true), (b, false)] {
             let mut facts = Vec::new();
             learn(code, c, holds, &mut facts, 0);
@@ -698,12 +726,13 @@ impl<'a> Infer<'a> {
                 self.used(record, Use::Lacks { name, value: t, result }, code.span(c), "");
                 t = result;
             }
+            inner = self.inner_choice(code, e, t).or(inner);
             results.push((t, code.span(e)));
             for (slot, t) in before.into_iter().rev() {
                 env.set(slot, Entry::Mono(t));
             }
         }
-        self.join(&results)
+        self.join_into(&results, inner)
     }
 
     fn prim(

@@ -75,6 +75,24 @@ fn tests_narrow() {
     has_type("\\x. if is_str x then prim[upper](x) else \"no\"", "Dyn -> Str");
 }
 
+/// With a variable for each of nested choices the limit on comparisons was reached, and nothing was known.
+#[test]
+fn a_long_chain_of_choices_is_decided() {
+    let cases: String = (0..900).map(|i| format!("if x == {i} then \"c{i}\" else ")).collect();
+    let chain = format!("{cases}\"none\"");
+    let t = typing(&format!("\\x: Num. [{chain}, {chain}, {chain}]"));
+    assert!(t.complete);
+}
+
+#[test]
+fn branches_do_not_change_the_types_of_other_names() {
+    // What the inner choice gives is that of a name, which is still a number.
+    is_fine("\\a. let x = if a then 1 else 2 in if a then \"s\" else let y = x + 1 in x");
+    is_fine("\\a. let x = if a then 1 else 2 in if a then \"s\" else if a then x else x + 1");
+    let both = "(if a then 1 else let b = 2 in if a then b else \"s\") + 1";
+    is_wrong(&format!("\\a. {both}"), "T001", both);
+}
+
 #[test]
 fn cases_are_exhaustive() {
     has_type("case `a 1 of {a x => x + 1}", "Num");
