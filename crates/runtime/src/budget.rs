@@ -326,6 +326,14 @@ pub(crate) fn cost(price: Option<&Price>, tokens: Tokens) -> Option<Num> {
     }
 }
 
+/// Returns the most that a request can cost that was given up, of which it is not known what a cache had.
+pub(crate) fn most_cost(price: Option<&Price>, tokens: Tokens) -> Option<Num> {
+    match price {
+        Some(price) => Some(price.most(tokens.input, tokens.output)),
+        None => cost(None, tokens),
+    }
+}
+
 /// The budget that the declaration of an agent gives it, which its calls carry.
 fn own_budget(params: &ModelParams) -> Option<(Name, Limits)> {
     let extra = &params.extra;
@@ -389,6 +397,19 @@ mod tests {
 
     fn dollars(text: &str) -> Num {
         text.parse().unwrap()
+    }
+
+    /// A request that is given up may have been written to a cache, which costs more than the rest.
+    #[test]
+    fn an_abandoned_request_costs_the_dearest() {
+        let dollars = |text: &str| text.parse::<Num>().unwrap();
+        let special =
+            |write: Option<Num>| Price { cache_write: write, ..Price::new(dollars("4"), dollars("8")) };
+        let tokens = Tokens::new(1_000_000, 0);
+        assert_eq!(most_cost(Some(&special(None)), tokens), Some(dollars("4")));
+        assert_eq!(most_cost(Some(&special(Some(dollars("5")))), tokens), Some(dollars("5")));
+        assert_eq!(most_cost(None, tokens), None);
+        assert_eq!(most_cost(None, Tokens::default()), Some(Num::ZERO));
     }
 
     #[test]

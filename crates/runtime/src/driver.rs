@@ -1,7 +1,7 @@
 //! The loop around the machine.
 
 use crate::approve::{Approval, ApprovalArg, Approver, Verdict as Decided};
-use crate::budget::{Budget, Reserve, Verdict, cost};
+use crate::budget::{Budget, Reserve, Verdict, cost, most_cost};
 use crate::deadline::Clocks;
 use crate::event::{HandlerNote, HandlerNotes, Progress};
 use crate::history::{History, RequestLabels};
@@ -346,7 +346,12 @@ impl<'a> Driver<'a> {
     async fn end_of_run(mut self: Box<Self>, result: Result<machine::Value, Box<Failure>>) -> RunReport {
         // A request that is canceled now may still be charged, like one that is late.
         for OpenModel { reserve, provider, spent, .. } in self.under_way.models() {
-            self.budget.settle(reserve, provider.name(), *spent, cost(provider.price().as_ref(), *spent));
+            self.budget.settle(
+                reserve,
+                provider.name(),
+                *spent,
+                most_cost(provider.price().as_ref(), *spent),
+            );
         }
         self.under_way.shutdown().await;
         let ended_by_itself =
@@ -615,7 +620,7 @@ impl<'a> Driver<'a> {
             match self.under_way.give_up(id) {
                 Some(OpenRequest { begun, what: RequestKind::Model(model), text, .. }) => {
                     let OpenModel { reserve, provider, spent, .. } = model;
-                    let cost = cost(provider.price().as_ref(), spent);
+                    let cost = most_cost(provider.price().as_ref(), spent);
                     let usd = self.budget.settle(&reserve, provider.name(), spent, cost);
                     let (what, elapsed) = (Answered::Late, begun.elapsed());
                     self.end_of_text(id, text);

@@ -526,6 +526,53 @@ fn secrets_are_in_no_answer_log_journal_trace_or_metric() {
     }
 }
 
+/// Results of runs, spans of their requests and the numbers of the server tell the same tokens and the same
+/// money, to the last digit.
+#[test]
+fn results_spans_and_metrics_agree_on_money() {
+    const RUNS: usize = 6;
+    let completion = r#"{"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1003, "completion_tokens": 17, "prompt_tokens_details": {"cached_tokens": 600}}}"#;
+    let (model, _) = receiver(completion.into());
+    let (collector, collected) = receiver("{}".into());
+    let dir = folder();
+    let settings = format!(
+        "model = \"m\"\n[models.m]\nbase_url = \"{model}/v1\"\nprice = {{ input = 3, output = 15, cached = 0.3 }}\n\
+         [telemetry]\nendpoint = \"{collector}\"\nqueue = 4096\n"
+    );
+    std::fs::write(dir.path().join("entail.toml"), settings).unwrap();
+    let server = Server::start(dir.path(), &["greet.agent"], None);
+    // 403 tokens at 3 dollars for a million, 600 at 0.3 and 17 at 15.
+    let cost = 0.001_644;
+    for _ in 0..RUNS {
+        let (status, body) = server.post("/v1/pipelines/greet/runs", &json!({"name": "Ada"}));
+        assert_eq!((status, body["usage"]["usd"].as_f64()), (200, Some(cost)), "{body}");
+    }
+    until(|| spans(&collected) >= RUNS);
+    server.until("/health", |health| health["running"] == 0);
+    let number = |text: &str, name: &str| {
+        let line = text.lines().find(|l| l.starts_with(name));
+        let value = line.and_then(|l| l.rsplit_once(' ')?.1.parse::<f64>().ok());
+        value.unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    let metrics = || server.raw("GET", "/metrics", &[], "").2;
+    until(|| number(&metrics(), "entail_telemetry_pending") == 0.0);
+    let text = metrics();
+    assert_eq!(number(&text, "entail_cost_usd_total{"), 0.009_864, "{text}");
+    let traces = String::from_utf8_lossy(&collected.lock().unwrap()).into_owned();
+    let told = |attribute: &str| traces.matches(attribute).count();
+    // Of the question, and of the run.
+    assert_eq!(told(&format!(r#"{{"key":"entail.cost.usd","value":{{"doubleValue":{cost}}}}}"#)), 2 * RUNS);
+    assert_eq!(told(r#"{"key":"gen_ai.usage.cache_read.input_tokens","value":{"intValue":"600"}}"#), RUNS);
+    // Every span that was sent has arrived, and none was lost.
+    let outcome = |o: &str| {
+        let name = format!(r#"entail_telemetry_items_total{{signal="spans",outcome="{o}"}}"#);
+        number(&text, &name)
+    };
+    assert_eq!(outcome("sent"), told(r#""spanId":"#) as f64, "{text}");
+    assert_eq!((outcome("rejected"), outcome("failed"), outcome("dropped")), (0.0, 0.0, 0.0), "{text}");
+    server.end();
+}
+
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 /// Returns the number of runs exported as traces.

@@ -259,7 +259,7 @@ impl Remote {
             let what = format!("{}: no answer within {} s", self.http.place(), limit.as_secs_f64());
             let bytes = call.messages.iter().map(|m| m.content.len()).sum();
             // It is unknown whether the endpoint charges for abandoned requests; assume it does.
-            let tokens = Tokens::guess(bytes, 0);
+            let tokens = self.abandoned(bytes);
             Answer { tokens, ..Answer::failed(ModelError::of(FaultKind::Slow, what)) }
         })
     }
@@ -326,10 +326,16 @@ impl Remote {
             }
             let mut answer = Answer::failed(fault.explain(&self.options, &self.http, attempts));
             if fault.may_have_answered() {
-                answer.tokens = Tokens::guess(body.len(), 0);
+                answer.tokens = self.abandoned(body.len());
             }
             return answer;
         }
+    }
+
+    /// Tokens of a request whose answer was lost. All of them may have been written to a cache.
+    fn abandoned(&self, bytes: usize) -> Tokens {
+        let guess = Tokens::guess(bytes, 0);
+        Tokens { cache_write: if self.options.cache { guess.input } else { 0 }, ..guess }
     }
 
     fn read(&self, plan: &Plan<'_>, json: &Json, sent: usize) -> Answer {
@@ -338,7 +344,7 @@ impl Remote {
             ..why
         };
         match self.options.protocol.dialect().read(json) {
-            Err(why) => Answer { tokens: Tokens::guess(sent, 0), ..Answer::failed(named(why)) },
+            Err(why) => Answer { tokens: self.abandoned(sent), ..Answer::failed(named(why)) },
             Ok(received) => {
                 let (tokens, finish) = (plan.tokens(&received, sent), received.finish);
                 // Another model, also one of the same protocol, can't read the thoughts of this one.

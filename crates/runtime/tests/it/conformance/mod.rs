@@ -802,6 +802,12 @@ async fn prompts_are_cached_on_request_and_priced() {
             .last()
             .unwrap();
         assert!(last.get("cache_control").or(last.get("cachePoint")).is_some(), "{way:?}: {last}");
+        // A request whose answer is lost may have been written to the cache.
+        let server = Server::start(way.0, [Act::Hang]).await;
+        let mut o = options(&server, way);
+        o.cache = true;
+        let tokens = ask(Arc::new(Remote::new(o).unwrap()), call(None)).await.tokens;
+        assert!(tokens.input > 0 && tokens.cache_write == tokens.input, "{way:?}: {tokens:?}");
     }
     let make = |entry: Json| {
         let file = serde_json::from_value(json!({"models": {"m": entry}})).unwrap();
