@@ -91,6 +91,11 @@ function scale(bars: Bar[]): { column(at: number): number; gaps: { at: number; m
   return { column, gaps };
 }
 
+/** A picture that stays readable on a phone: it is as wide as it has to be, and scrolls. */
+function scrolled(name: string, picture: SVGElement): HTMLElement {
+  return h("div", { class: "scroll", role: "group", "aria-label": name, tabindex: 0 }, picture as unknown as HTMLElement);
+}
+
 /** What happened when, or beside what. */
 export function timeline(lines: RunLines): HTMLElement | null {
   const steps = Array.from({ length: Math.min(lines.length, MAX_ROWS) }, (_, i) => lines.step(i)).filter((s) => s !== undefined);
@@ -131,7 +136,7 @@ export function timeline(lines: RunLines): HTMLElement | null {
     ...rows,
     ...idle,
   );
-  return h("details", {}, h("summary", {}, "Timeline"), picture as unknown as HTMLElement, h("p", { class: "muted" }, notes.filter(Boolean).join("; ")));
+  return h("details", {}, h("summary", {}, "Timeline"), scrolled("Timeline", picture), h("p", { class: "muted" }, notes.filter(Boolean).join("; ")));
 }
 
 /** Calls of models and tools as they add up, beside their bounds. */
@@ -163,7 +168,7 @@ export function spend(lines: RunLines, bound: Bound | null): HTMLElement | null 
     "details",
     {},
     h("summary", {}, "Spend over time"),
-    svg("svg", { viewBox: `0 0 ${WIDTH} ${height + 4}`, role: "img", "aria-label": name, class: "timeline" }, ...parts) as unknown as HTMLElement,
+    scrolled("Spend over time", svg("svg", { viewBox: `0 0 ${WIDTH} ${height + 4}`, role: "img", "aria-label": name, class: "timeline" }, ...parts)),
     h("p", { class: "muted" }, `${name}. Solid: model calls; dotted: tool calls; dashed: a bound.`),
   );
 }

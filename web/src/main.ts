@@ -5,6 +5,7 @@ import { byId, h, plural } from "./dom.ts";
 import { Editor } from "./editor.ts";
 import { entails } from "./entails.ts";
 import { findingList, summary } from "./findings.ts";
+import { picture } from "./program.ts";
 import type { About, Answer, Checked, Completion, Document, Entry, Finding, Ran } from "./protocol.ts";
 import { RunPage } from "./runpage.ts";
 import { type Shared, fromFragment, toFragment } from "./share.ts";
@@ -170,10 +171,7 @@ async function draw(panel: HTMLElement, entry: Entry): Promise<void> {
   const answer = await client.ask<{ svg: string }>({ query: "picture", entry: entry.entry, ...written() });
   if (asked !== version || view !== "picture" || isOld(answer)) return;
   if ("error" in answer) return panel.replaceChildren(h("p", { class: "empty" }, answer.error));
-  // As an image it can neither run scripts nor load anything.
-  const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(answer.svg)}`;
-  const alt = `The term of ${entry.entry} as a graph of its model calls, tool calls, choices and loops`;
-  panel.replaceChildren(h("div", { class: "picture" }, h("img", { src, alt })));
+  panel.replaceChildren(picture(answer.svg, entry.entry));
 }
 
 /** Runs the entry point on the scripted answers. */

@@ -37,6 +37,21 @@ export interface Finding {
   fix?: Fix;
 }
 
+/** A line of the most expensive path: a call, or how often the deeper lines below it happen. */
+export interface CostLine {
+  depth: number;
+  place: string;
+  text: string;
+}
+
+/** The program of a run, for a page that has not got it. */
+export interface Program {
+  svg: string | null;
+  /** Why there is no picture. */
+  error: string | null;
+  costPath: CostLine[];
+}
+
 export interface Interval {
   least: number;
   most: number | null;
@@ -80,6 +95,7 @@ export interface Entry {
   outputTokens: Interval;
   usd: Interval;
   unpriced: { model: string; calls: number }[];
+  costPath: CostLine[];
   unbounded: { place: string; why: string }[];
   flow: {
     sites: FlowSite[];

@@ -5,7 +5,8 @@ import { h, plural } from "./dom.ts";
 import { type FindingActions, findingList } from "./findings.ts";
 import { label } from "./labels.ts";
 import { inline } from "./markdown.ts";
-import type { About, Bound, EndLine } from "./protocol.ts";
+import { costPath, picture } from "./program.ts";
+import type { About, Bound, EndLine, Program } from "./protocol.ts";
 import { RunLines } from "./runlines.ts";
 import { type StepActions, stepItem } from "./steps.ts";
 
@@ -15,6 +16,8 @@ const AT_ONCE = 200;
 export interface RunActions extends StepActions {
   /** Fixes and places of findings, where the program is there. */
   findings?: FindingActions;
+  /** Gives the program as a picture with the path of its bound, where that is not shown elsewhere. */
+  program?(): Promise<Program>;
 }
 
 /** What a state of a run is called. */
@@ -42,6 +45,8 @@ export class RunPage {
   #upTo: number | null = null;
   #found: number[] = [];
   #shown = 0;
+  /** The program, once somebody wants to see it. */
+  readonly #program: HTMLElement | null;
   /** What the panel has besides the list, kept when a run that goes on is drawn again. */
   #open = new Set<string>();
 
@@ -57,6 +62,7 @@ export class RunPage {
       next: button("Next", (at) => at + 1),
       end: button("End", () => Number.MAX_SAFE_INTEGER),
     };
+    this.#program = this.#programOf();
     this.#stepper.append(...Object.values(this.#buttons), this.#where);
   }
 
@@ -124,6 +130,7 @@ export class RunPage {
       ...(isWhole ? this.#outcome() : []),
       ...(isWhole && lines.end ? [spent(lines.end, about.bound)] : []),
       ...folded.filter((part) => part !== null),
+      ...(isWhole && this.#program && !about.unlabeled ? [this.#program] : []),
       h("h2", {}, "Requests"),
       ...(input === undefined || input === null ? [] : [h("p", {}, h("b", {}, "Input: "), h("code", {}, JSON.stringify(input)))]),
       h("p", { class: "search" }, h("label", {}, "Containing ", this.#search)),
@@ -132,6 +139,21 @@ export class RunPage {
       this.#more,
     );
     this.#relist();
+  }
+
+  #programOf(): HTMLElement | null {
+    const { program } = this.#actions;
+    if (!program) return null;
+    const inside = h("div", {}, h("p", { class: "muted", role: "status" }, "Loading …"));
+    const load = async () => {
+      const { svg, error, costPath: lines } = await program();
+      const drawn = svg ? picture(svg, this.#lines.head.entry ?? "the run") : h("p", { class: "empty" }, error ?? "");
+      inside.replaceChildren(drawn, ...costPath(lines, (at) => h("span", { class: "muted" }, at)));
+    };
+    const failed = (problem: unknown) => inside.replaceChildren(h("p", { class: "warning" }, problem instanceof Error ? problem.message : String(problem)));
+    const part = h("details", {}, h("summary", {}, "Program and bound"), inside);
+    part.addEventListener("toggle", () => void load().catch(failed), { once: true });
+    return part;
   }
 
   /** A part that stays as open as it was. */
@@ -176,7 +198,8 @@ export class RunPage {
     const state = about.run?.state ?? about.run?.status;
     if (!end) return [h("h2", {}, STATES[state ?? ""] ?? "The run has not ended"), ...notes];
     const { error } = end;
-    const failed = error && !about.findings.some((finding) => finding.level === "error");
+    const isWaiting = state === "waiting";
+    const failed = error && !isWaiting && !about.findings.some((finding) => finding.level === "error");
     return [
       h("h2", {}, error ? (STATES[state ?? ""] ?? "The run failed") : "Result"),
       ...notes,
@@ -184,9 +207,9 @@ export class RunPage {
         ? [h("p", { class: "error" }, h("span", { class: "level" }, `✖ ${error.code}: `), ...inline(error.message), error.line ? ` ${error.path}:${error.line}:${error.column}` : "")]
         : []),
       ...(error ? [] : [h("pre", { class: "term" }, h("code", {}, typeof end.result === "string" ? end.result : JSON.stringify(end.result, null, 2)))]),
-      h("p", {}, error ? "Label of the error: " : "Label of the result: ", label(end.label)),
+      isWaiting ? null : h("p", {}, error ? "Label of the error: " : "Label of the result: ", label(end.label)),
       ...(about.findings.length > 0 ? [findingList(about.findings, this.#actions.findings ?? null)] : []),
-    ];
+    ].filter((part) => part !== null);
   }
 }
 
@@ -209,7 +232,7 @@ function spent(end: EndLine, bound: Bound | null): HTMLElement {
       {},
       row("Model calls", number(usage.modelCalls), number(bound?.modelCalls)),
       row("Tool calls", number(usage.toolCalls), number(bound?.toolCalls)),
-      row("Tokens in and out", `${number(usage.inputTokens)}, ${number(usage.outputTokens)}`, ""),
+      row("Tokens", `${number(usage.inputTokens)} in, ${number(usage.outputTokens)} out`, ""),
       row("Cost", money(usage.usd), money(bound?.usd)),
     ),
   );

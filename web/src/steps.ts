@@ -96,7 +96,8 @@ const FORKED = ["model", "tool", "recall"];
 /** The labels of what a request depends on: its arguments, the conversation, the decision to make it. */
 function dependsOn(request: RequestLine): HTMLElement {
   const parts = (request.why ?? []).map((part) => h("span", { class: "part" }, part.of, " ", label(part.label), " "));
-  return h("p", { class: "depends" }, ...(parts.length > 0 ? parts : [label(request.channel)]));
+  // Without a part that has a label there is the one of those who see the request.
+  return h("p", { class: "depends" }, ...(parts.length > 0 ? parts : [h("span", { class: "muted" }, "seen at "), label(request.channel)]));
 }
 
 function offer(entry: unknown, actions: StepActions): HTMLElement | null {
@@ -186,7 +187,7 @@ export function shownDuration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
   if (ms < 86_400_000) return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
-  return `${(ms / 86_400_000).toFixed(1)} days`;
+  return plural(Math.round(ms / 8_640_000) / 10, "day");
 }
 
 export function details(name: string, value: unknown): HTMLElement {

@@ -95,6 +95,12 @@ test("a run is shown from what was kept: labels, origins, the refusal and its re
   assert.match(await page.getByRole("table").first().textContent(), /Model calls11/);
   await page.getByText("Timeline").click();
   await page.getByRole("img", { name: "Timeline of 2 requests" }).waitFor();
+  await page.getByText("Program and bound").click();
+  const picture = page.getByRole("img", { name: /The term of settle/ });
+  await picture.waitFor();
+  const drawn = decodeURIComponent(await picture.getAttribute("src"));
+  for (const text of [">recipient<", ">pay<", ">untrusted<"]) assert.ok(drawn.includes(text), text);
+  assert.match(await page.locator(".path").textContent(), /the tool page pay.agent:6.*model.*the tool pay pay.agent:8/s);
   await page.getByRole("button", { name: "First" }).click();
   assert.equal(await steps.count(), 1);
   await page.getByRole("button", { name: "Next" }).click();

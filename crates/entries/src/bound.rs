@@ -1,6 +1,6 @@
 //! Cost bounds as JSON.
 
-use analysis::cost::{CostBound, Interval};
+use analysis::cost::{CostBound, Interval, Line};
 use diagnostics::Sources;
 use serde_json::{Value, json};
 
@@ -24,6 +24,12 @@ pub fn figures(bound: &CostBound, sources: &Sources) -> Value {
         "unpriced": unpriced,
         "unbounded": open,
     })
+}
+
+/// The most expensive path as JSON: calls, and how often the deeper lines below a line happen.
+pub fn path(bound: &CostBound, sources: &Sources) -> Value {
+    let line = |l: &Line| json!({"depth": l.depth, "place": sources.place(l.span), "text": l.text});
+    bound.path.iter().map(line).collect()
 }
 
 fn in_dollars(billionths: u64) -> f64 {

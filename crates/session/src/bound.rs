@@ -7,7 +7,7 @@ use core_ir::{Code, ModelRoutes};
 use runtime::{Environment, ModelEntry, ModelSettings, PriceEntry, RunBound};
 use std::sync::Arc;
 
-pub use entries::bound::{figures, usd};
+pub use entries::bound::{figures, path, usd};
 
 /// Prices of models, and which models may answer which calls: the list that comes with Entail, completed by
 /// the settings. Every command and the library take their bounds from here, so they agree.

@@ -239,6 +239,17 @@ impl KeptRun {
         })
     }
 
+    /// The program as a picture (`svg`, or the `error` why there is none), and its most expensive path.
+    pub fn program(&self, bound: &CostBound) -> Value {
+        let (policy, routes) = (self.policy.as_ref(), &self.config.routes);
+        let picture = entries::picture::of_term(&self.code, policy, routes, self.input.is_some());
+        let (svg, error) = match entries::picture::svg(&picture) {
+            Ok(svg) => (Some(svg), None),
+            Err(error) => (None, Some(error)),
+        };
+        json!({"svg": svg, "error": error, "costPath": entries::bound::path(bound, &self.sources)})
+    }
+
     fn head(&self, input: Option<Data>) -> Head {
         let (program, entry) = self.program_and_entry();
         Head { program, entry, input }

@@ -5,11 +5,13 @@ use crate::places::Places;
 use analysis::cost::{self, Prices};
 use core_ir::{Code, ModelRoutes, Style, print_with};
 use diagnostics::{Applicability, Diagnostic, FileId, Sources, Span, render};
+use entries::bound::path as path_of;
 use entries::check::{Aspect, entry};
 use entries::{Runnable, picture as pictures};
 use ide::{Programs, Workspace};
 use policy::Policy;
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -70,7 +72,12 @@ pub(crate) fn check(document: &Document) -> Value {
     let places = [Places::of(&document.text), Places::of(document.policy.as_deref().unwrap_or(""))];
     let routes = ModelRoutes::default();
     let prices = Prices::standard();
-    let bound = |code: &Arc<Code>, applied: bool| cost::bound_with(code, applied, &prices, &routes);
+    let path = RefCell::new(Value::Null);
+    let bound = |code: &Arc<Code>, applied: bool| {
+        let bound = cost::bound_with(code, applied, &prices, &routes);
+        path.replace(path_of(&bound, &sources));
+        bound
+    };
     let mut shown = Vec::new();
     for r in &entries {
         let checked = entry(&sources, &document.path, r, &Aspect::ALL, policy.as_ref(), &routes, &bound);
@@ -83,6 +90,7 @@ pub(crate) fn check(document: &Document) -> Value {
         let mut object = checked.object;
         object["isDefault"] = r.is_default.into();
         object["lines"] = checked.lines.into();
+        object["costPath"] = path.take();
         object["term"] = print_with(&r.code, Style::UNICODE).text.into();
         shown.push(object);
     }

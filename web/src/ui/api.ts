@@ -1,6 +1,6 @@
 // Questions to `entail ui`. Whatever an answer holds, it is text for the page.
 
-import type { About, Explained } from "../protocol.ts";
+import type { About, Explained, Program } from "../protocol.ts";
 
 /** An answer that is a refusal, in words. */
 export class Refused extends Error {
@@ -105,6 +105,11 @@ export async function run(id: string, have?: string): Promise<RunUpdate> {
   const end = text.indexOf("\n");
   const head = JSON.parse(end < 0 ? text : text.slice(0, end)) as Omit<RunUpdate, "lines">;
   return { ...head, lines: end < 0 ? [] : text.slice(end + 1).split("\n") };
+}
+
+/** The program of a run, drawn. */
+export function program(id: string): Promise<Program> {
+  return get(`/api/runs/${encodeURIComponent(id)}/program`);
 }
 
 /** Calls back whenever something has changed, until it is told to stop. The browser connects again by itself, and

@@ -6,7 +6,7 @@ use crate::ui::{Exit, Ui};
 use analysis::cost::{CostBound, Interval, dollars};
 use diagnostics::Sources;
 use serde_json::{Value, json};
-use session::bound::{Pricing, figures};
+use session::bound::{Pricing, figures, path};
 use session::load::{Loaded, Runnable};
 use session::settings::Settings;
 
@@ -60,11 +60,7 @@ fn show(ui: &Ui, sources: &Sources, args: &CostArgs, r: &Runnable, bound: &CostB
         if let (Some(o), Value::Object(more)) = (object.as_object_mut(), figures(bound, sources)) {
             o.extend(more);
             if args.explain {
-                let lines = bound
-                    .path
-                    .iter()
-                    .map(|l| json!({"depth": l.depth, "place": sources.place(l.span), "text": l.text}));
-                o.insert("path_taken".into(), lines.collect());
+                o.insert("path_taken".into(), path(bound, sources));
             }
         }
         return ui.result(&object.to_string());

@@ -28,6 +28,22 @@ fn an_agent_with_its_tools_is_one_box_that_says_what_taints_it() {
 }
 
 #[test]
+fn edges_say_which_labels_reach_a_call() {
+    let picture = drawn("mermaid", "examples/policies/invoice.agent", &[]);
+    let number = |text: &str| {
+        let line = picture.lines().find(|l| l.contains(text)).expect("it is drawn");
+        line.trim().split(['(', '[']).next().unwrap_or_default().to_string()
+    };
+    let (read, extract, pay) = (number("\"read"), number("\"extract"), number("\"pay"));
+    for edge in
+        [format!("{read} -->|\"untrusted\"| {extract}\n"), format!("{extract} -->|\"untrusted\"| {pay}\n")]
+    {
+        assert!(picture.contains(&edge), "{edge} is not in\n{picture}");
+    }
+    assert!(picture.contains(&format!(" --> {read}\n")), "{picture}");
+}
+
+#[test]
 fn a_policy_shows_in_the_picture() {
     let policy = ["--policy", "examples/configs/coder.policy.toml"];
     let without = drawn("dot", "examples/configs/coder.yaml", &[]);

@@ -10,6 +10,7 @@ use ::policy::Policy;
 use analysis::flow::{self, Cause, FlowReport, Sink, Site, Verdict};
 use core_ir::draw::{Mark, Node, NodeShape, Picture};
 use core_ir::{Code, ModelRoutes};
+use std::sync::Arc;
 pub use svg::svg;
 
 /// Sources named on a node at most.
@@ -17,14 +18,21 @@ const SOURCES: usize = 2;
 
 /// Draws the term of an entry point, with what the flow analysis says of it.
 pub fn of(r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes) -> Picture {
-    let mut drawn = core_ir::draw::draw(&r.code);
-    let options = policy::options(policy, routes.clone(), r.analyzed_for().is_some());
-    mark(&mut drawn, &r.code, &flow::analyze(&r.code, &options));
+    of_term(&r.code, policy, routes, r.analyzed_for().is_some())
+}
+
+/// Draws a term, or a call of the function that it is, with what the flow analysis says of it.
+pub fn of_term(code: &Arc<Code>, policy: Option<&Policy>, routes: &ModelRoutes, applied: bool) -> Picture {
+    let mut drawn = core_ir::draw::draw(code);
+    let options = policy::options(policy, routes.clone(), applied);
+    mark(&mut drawn, code, &flow::analyze(code, &options));
     drawn
 }
 
 /// Marks the nodes whose calls are refused, or may be, with where the data comes from that breaks the bound.
+/// An edge to a call says which labels reach the call.
 fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
+    let mut reaching: Vec<Option<&'static str>> = Vec::new();
     for node in &mut picture.nodes {
         let sites: Vec<&Site> = report.sites.iter().filter(|site| represents(node, code, site)).collect();
         let worst = sites.iter().filter_map(|s| match s.verdict {
@@ -34,28 +42,43 @@ fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
         });
         node.mark = worst.max().unwrap_or_default();
         let mut said = Vec::new();
+        let (mut untrusted, mut secret) = (false, false);
         for source in sites.iter().flat_map(|s| &s.checks).flat_map(|c| &c.sources) {
-            let what = match (source.untrusted, source.secret) {
-                (true, true) => "untrusted, secret",
-                (true, false) => "untrusted",
-                (false, true) => "secret",
-                (false, false) => continue,
-            };
+            let Some(what) = named(source.untrusted, source.secret) else { continue };
             let data = !matches!(
                 source.origin.cause,
                 Cause::Try | Cause::Bound(_) | Cause::Reclassified | Cause::Input
             );
+            if !data {
+                continue;
+            }
+            (untrusted, secret) = (untrusted || source.untrusted, secret || source.secret);
             let line = format!("{what}: {}", source.origin.describe());
-            if data && source.breaks && !said.contains(&line) {
+            if source.breaks && !said.contains(&line) {
                 said.push(line);
             }
         }
+        reaching.push(named(untrusted, secret));
         let more = said.len().saturating_sub(SOURCES);
         said.truncate(SOURCES);
         node.lines.extend(said);
         if more > 0 {
             node.lines.push(format!("and {more} more"));
         }
+    }
+    for (_, to, text) in &mut picture.edges {
+        let Some(labels) = reaching.get(*to).copied().flatten() else { continue };
+        *text = if text.is_empty() { labels.into() } else { format!("{text}; {labels}") };
+    }
+}
+
+/// Words for a label; `None` for what is trusted and public.
+fn named(untrusted: bool, secret: bool) -> Option<&'static str> {
+    match (untrusted, secret) {
+        (true, true) => Some("untrusted, secret"),
+        (true, false) => Some("untrusted"),
+        (false, true) => Some("secret"),
+        (false, false) => None,
     }
 }
 

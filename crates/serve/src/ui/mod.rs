@@ -83,9 +83,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(15);
 /// Interval between two looks at the journal for what has changed.
 const LOOK: Duration = Duration::from_millis(300);
 
-/// Files of the page, made from `web/src` by `scripts/site`.
+/// Files of the page. The script and the style are made from `web/src` by `web/assets.mjs`.
 const FILES: [(&str, &str, &str); 3] = [
-    ("/", "text/html; charset=utf-8", include_str!("../../assets/ui.html")),
+    ("/", "text/html; charset=utf-8", include_str!("../../../../web/src/ui/index.html")),
     ("/ui.js", "text/javascript; charset=utf-8", include_str!("../../assets/ui.js")),
     ("/ui.css", "text/css; charset=utf-8", include_str!("../../assets/ui.css")),
 ];
@@ -140,6 +140,7 @@ fn router(ui: Arc<Ui>, door: Arc<Door>) -> Router {
         .route("/api/runs/{run}", get(runs::show))
         .route("/api/runs/{run}/events", get(runs::events))
         .route("/api/runs/{run}/page", get(runs::page))
+        .route("/api/runs/{run}/program", get(runs::program))
         .route("/api/runs/{run}/fork", post(runs::fork))
         .route("/api/approvals", get(inbox::list))
         .route("/api/approvals/{request}", post(inbox::decide))

@@ -184,6 +184,20 @@ pub(super) async fn page(
     Ok((headers, page).into_response())
 }
 
+/// The program of a run: its picture, and its most expensive path.
+pub(super) async fn program(
+    State(ui): State<Arc<Ui>>,
+    Path(run): Path<String>,
+) -> Result<Json<Value>, Refusal> {
+    let program = aside(move || {
+        let run = ui.whole_name(&run)?;
+        let kept = KeptRun::open(&ui.journal, &run)?;
+        let kept = kept.ok_or_else(|| Refusal::Input("the program of this run was not kept".into()))?;
+        Ok(kept.program(&ui.session.bound(&kept.code, kept.input.is_some())))
+    });
+    program.await.map(Json)
+}
+
 /// Body of a fork: the step of the journal, and the response in place of the one that it had.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
