@@ -339,7 +339,9 @@ impl Shared {
             let own = Duration::from_millis(250 << attempt).mul_f64(0.5 + 0.5 * rng.unit());
             match after {
                 Some(after) => sleep(after).await,
-                // Whoever hurries does not wait for a collector that may not be there.
+                // A collector that is overloaded is left alone, also if runs end in the meantime.
+                None if is_connected => sleep(own).await,
+                // Whoever hurries does not wait for one that may not be there.
                 None => drop(timeout(own, self.hurry.notified()).await),
             }
         }

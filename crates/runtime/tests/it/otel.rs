@@ -501,6 +501,21 @@ async fn lasting_troubles_of_a_collector_are_told_and_delay_no_run() {
     );
 }
 
+/// A collector that is overloaded is not asked more often because runs end.
+#[tokio::test]
+async fn an_overloaded_collector_is_left_alone_while_runs_end() {
+    let collector = Collector::start([Act::Answer(503, "", Vec::new())]).await;
+    let first = Telemetry::new(options(&collector.url, json!({"flush_timeout": 0.05}), &[])).unwrap();
+    let others: Vec<Telemetry> = (0..10).map(|n| first.another(format!("p{n}"), None)).collect();
+    let begun = Instant::now();
+    for telemetry in std::iter::once(first).chain(others) {
+        run_with(telemetry).await.0.unwrap_err();
+    }
+    // The shortest wait is a quarter of a second. There were eleven ends of runs.
+    let most = 3 + begun.elapsed().as_millis() / 250;
+    assert!((collector.seen().len() as u128) <= most, "{} in {:?}", collector.seen().len(), begun.elapsed());
+}
+
 #[tokio::test]
 async fn a_partial_success_is_counted() {
     let json =
