@@ -1,14 +1,14 @@
 //! Converse of Amazon Bedrock: one protocol for the models of many vendors.
 //!
-//! Requests are signed, or have an API key of Bedrock. Answers are whole: its streams have an encoding of
-//! their own, which is not read here. A type of an answer is said in the instructions.
+//! Requests are signed, or have an API key of Bedrock. Streams are frames ([`super::event_stream`]). The
+//! type of an answer is said in the instructions.
 
 use super::aws::AwsCredentials;
 use super::convert::{Plan, Received, WireMessage, counted, no_message, object};
 use super::endpoint::{Endpoint, required};
-use super::http::Fault;
+use super::http::{Fault, event_json};
 use super::sse::SseEvent;
-use super::{Assembly, Dialect, Protocol, Structured};
+use super::{Assembly, Dialect, Protocol, StreamKind, Structured};
 use crate::provider::{Finish, ModelError, VerbatimReply};
 use crate::{ConfigError, ConfigErrorKind, Environment};
 use core_ir::Num;
@@ -70,9 +70,10 @@ pub(super) fn credentials(environment: &Environment) -> Result<AwsCredentials, C
 pub(super) struct Bedrock;
 
 impl Dialect for Bedrock {
-    fn path(&self, model: &str, _stream: bool) -> (String, Option<&'static str>) {
+    fn path(&self, model: &str, stream: bool) -> (String, Option<&'static str>) {
+        let end = if stream { "converse-stream" } else { "converse" };
         // Names of models have colons, and some have slashes.
-        (format!("/model/{}/converse", percent_encoded(model)), None)
+        (format!("/model/{}/{end}", percent_encoded(model)), None)
     }
 
     fn described(&self) -> (&'static str, &'static str) {
@@ -87,8 +88,8 @@ impl Dialect for Bedrock {
         Structured::Prompt
     }
 
-    fn has_streams(&self) -> bool {
-        false
+    fn streams(&self) -> StreamKind {
+        StreamKind::Frames
     }
 
     fn caches_on_request(&self) -> bool {
@@ -104,7 +105,7 @@ impl Dialect for Bedrock {
     }
 
     fn assembly(&self) -> Box<dyn Assembly + Send> {
-        Box::new(NoStream)
+        Box::new(ConverseAssembly::default())
     }
 }
 
@@ -284,15 +285,113 @@ fn repeatable(block: &Json) -> Json {
     block
 }
 
-/// No answer is a stream.
-struct NoStream;
+/// Makes of the events of a stream the answer that would have come without one.
+#[derive(Debug, Default)]
+struct ConverseAssembly {
+    /// The blocks by their numbers, in the order of their beginnings.
+    blocks: Vec<(u64, Json)>,
+    stop: Option<Json>,
+    usage: Option<Json>,
+}
 
-impl Assembly for NoStream {
-    fn event(&mut self, _event: &SseEvent) -> Result<Option<String>, Fault> {
-        Err(Fault::Nonsense("the answer is a stream, which was not asked for".into()))
+/// Blocks of one reply; a server that sends more is broken.
+const MAX_BLOCKS: usize = 4096;
+
+impl ConverseAssembly {
+    /// The block with a number, which begins if there is none.
+    fn block(&mut self, index: u64) -> Result<&mut Json, Fault> {
+        let at = self.blocks.iter().position(|(i, _)| *i == index);
+        let at = match at {
+            Some(at) => at,
+            None if self.blocks.len() == MAX_BLOCKS => {
+                return Err(Fault::Nonsense(format!("the answer has more than {MAX_BLOCKS} blocks")));
+            }
+            None => {
+                self.blocks.push((index, json!({})));
+                self.blocks.len() - 1
+            }
+        };
+        Ok(&mut self.blocks[at].1)
+    }
+}
+
+impl Assembly for ConverseAssembly {
+    /// Takes an event; what it adds to the text. What is used comes after the end of the message, so the
+    /// stream is read to its end.
+    fn event(&mut self, event: &SseEvent) -> Result<Option<String>, Fault> {
+        if let Some(status) = status_of(&event.name) {
+            let json: Json = serde_json::from_str(&event.data).unwrap_or_default();
+            let said = json.get("message").and_then(Json::as_str).unwrap_or(&event.data);
+            let message = diagnostics::clip_to(said, 500);
+            return Err(Fault::Status { status, message, code: event.name.clone(), unknown: Vec::new() });
+        }
+        let json = event_json(event)?;
+        let index = json.get("contentBlockIndex").and_then(Json::as_u64).unwrap_or_default();
+        match event.name.as_str() {
+            "contentBlockStart" => {
+                if let Some(call) = json.pointer("/start/toolUse").filter(|call| call.is_object()) {
+                    let block = self.block(index)?;
+                    *block = json!({ "toolUse": call });
+                    block["toolUse"]["input"] = "".into();
+                }
+            }
+            "contentBlockDelta" => {
+                let part = |at: &str| json.pointer(at).and_then(Json::as_str);
+                let block = self.block(index)?;
+                if let Some(text) = part("/delta/text") {
+                    grow(&mut block["text"], text);
+                    return Ok(Some(text.to_string()));
+                } else if let Some(input) = part("/delta/toolUse/input") {
+                    grow(&mut block["toolUse"]["input"], input);
+                } else if let Some(thought) = part("/delta/reasoningContent/text") {
+                    grow(&mut block["reasoningContent"]["reasoningText"]["text"], thought);
+                } else if let Some(signature) = part("/delta/reasoningContent/signature") {
+                    grow(&mut block["reasoningContent"]["reasoningText"]["signature"], signature);
+                } else if let Some(redacted) = part("/delta/reasoningContent/redactedContent") {
+                    grow(&mut block["reasoningContent"]["redactedContent"], redacted);
+                }
+            }
+            "messageStop" => self.stop = json.get("stopReason").cloned(),
+            "metadata" => self.usage = json.get("usage").cloned(),
+            // The beginning of the message, the end of a block, and what later versions add.
+            _ => {}
+        }
+        Ok(Some(String::new()))
     }
 
+    /// The whole answer, if it is whole.
     fn end(self: Box<Self>) -> Option<Json> {
-        None
+        let stop = self.stop.filter(Json::is_string)?;
+        let content = self.blocks.into_iter().map(|(_, mut block)| {
+            if let Some(input) = block.get_mut("toolUse").and_then(|call| call.get_mut("input")) {
+                let text = input.as_str().unwrap_or_default().to_string();
+                // Invalid JSON stays text, and the model is told.
+                *input = match text.trim() {
+                    "" => json!({}),
+                    text => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+                };
+            }
+            block
+        });
+        let message = json!({"role": "assistant", "content": content.collect::<Json>()});
+        Some(json!({"output": {"message": message}, "stopReason": stop, "usage": self.usage}))
     }
+}
+
+/// The status that an exception in a stream means; `None` if it is an event.
+fn status_of(name: &str) -> Option<u16> {
+    match name {
+        "throttlingException" => Some(429),
+        "serviceUnavailableException" => Some(503),
+        "internalServerException" | "modelStreamErrorException" => Some(500),
+        "modelTimeoutException" => Some(408),
+        "validationException" => Some(400),
+        _ => None,
+    }
+}
+
+/// Adds to a text, which begins if there is none.
+fn grow(text: &mut Json, more: &str) {
+    let begun = text.as_str().unwrap_or_default();
+    *text = format!("{begun}{more}").into();
 }

@@ -1,7 +1,8 @@
 //! One request and its answer, with everything that can happen to them.
 
+use super::event_stream::FrameReader;
 use super::sse::{SseError, SseEvent, SseReader};
-use super::{AwsCredentials, Dialect, RemoteOptions, excerpt};
+use super::{AwsCredentials, Dialect, RemoteOptions, StreamKind, excerpt};
 use crate::event::Progress;
 use crate::provider::retry::AttemptError;
 use crate::provider::{FaultKind, ModelError};
@@ -13,9 +14,6 @@ use runs::RedactedStream;
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::{Duration, SystemTime};
-
-/// The media type of streams.
-const EVENT_STREAM: &str = "text/event-stream";
 
 /// Returns true if an endpoint's error code says that the account's quota is exhausted.
 fn is_quota(code: &str) -> bool {
@@ -299,7 +297,9 @@ impl Http {
         stream: bool,
         progress: &Progress,
     ) -> Result<Json, AttemptError<Fault>> {
-        let accept = if stream { "text/event-stream, application/json" } else { "application/json" };
+        let media_type = dialect.streams().media_type();
+        let accept =
+            if stream { format!("{media_type}, application/json") } else { "application/json".into() };
         let url = if stream { &self.stream_url } else { &self.url };
         let mut request = self.client.post(url.clone()).header(ACCEPT, accept);
         if let (Some(credentials), Some(service)) = (&self.signing, dialect.signed_service()) {
@@ -313,7 +313,7 @@ impl Http {
         let status = response.status().as_u16();
         let kind = web::content_type(&response);
         let retry_after = web::retry_after(&response);
-        if stream && status == 200 && kind.as_deref().is_some_and(|k| k.eq_ignore_ascii_case(EVENT_STREAM)) {
+        if stream && status == 200 && kind.as_deref().is_some_and(|k| k.eq_ignore_ascii_case(media_type)) {
             let json = self.stream(dialect, response, progress).await?;
             return no_error(&json).map(|()| json).map_err(|fault| fault.trouble(retry_after));
         }
@@ -359,20 +359,27 @@ impl Http {
         mut response: reqwest::Response,
         progress: &Progress,
     ) -> Result<Json, AttemptError<Fault>> {
-        let mut reader = SseReader::new(self.max_body);
+        let mut events = SseReader::new(self.max_body);
+        let mut frames = FrameReader::new(self.max_body);
+        let kind = dialect.streams();
         let mut assembly = dialect.assembly();
         let (mut size, mut pieces) = (0usize, 0u64);
         let mut shown = RedactedStream::default();
         'reading: while let Some(chunk) = response.chunk().await.map_err(|e| self.broken(&e))? {
             size = size.saturating_add(chunk.len());
-            let events = if size > self.max_body { Err(SseError::TooLong) } else { reader.push(&chunk) };
-            let events = events.map_err(|e| {
+            let read = match kind {
+                _ if size > self.max_body => Err(SseError::TooLong),
+                StreamKind::Events => events.push(&chunk),
+                StreamKind::Frames => frames.push(&chunk),
+            };
+            let read = read.map_err(|e| {
                 AttemptError::Final(match e {
                     SseError::TooLong => self.too_large(),
                     SseError::NotUtf8 => Fault::Nonsense("the answer is not UTF-8".into()),
+                    SseError::Corrupt => Fault::Nonsense("the stream has a wrong checksum or length".into()),
                 })
             })?;
-            for event in events {
+            for event in read {
                 let grown = assembly.event(&event).map_err(|fault| self.clean(fault).trouble(None))?;
                 match grown {
                     None => break 'reading,

@@ -10,6 +10,7 @@ mod bedrock;
 mod chat;
 mod convert;
 mod endpoint;
+mod event_stream;
 mod gemini;
 mod http;
 mod responses;
@@ -122,9 +123,9 @@ trait Dialect: Sync {
         false
     }
 
-    /// Returns whether an answer can be a stream.
-    fn has_streams(&self) -> bool {
-        true
+    /// Encoding of answers that are streams.
+    fn streams(&self) -> StreamKind {
+        StreamKind::Events
     }
 
     /// A question.
@@ -135,6 +136,24 @@ trait Dialect: Sync {
 
     /// The beginning of a stream.
     fn assembly(&self) -> Box<dyn Assembly + Send>;
+}
+
+/// Encoding of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StreamKind {
+    /// Server-sent events.
+    Events,
+    /// Frames of Amazon.
+    Frames,
+}
+
+impl StreamKind {
+    fn media_type(self) -> &'static str {
+        match self {
+            StreamKind::Events => "text/event-stream",
+            StreamKind::Frames => "application/vnd.amazon.eventstream",
+        }
+    }
 }
 
 /// A stream on its way to be an answer.
@@ -247,7 +266,7 @@ impl Remote {
         let rate = Rate::new(options.rate);
         // Most others know only the old name.
         let new_limit = AtomicBool::new(options.base_url.contains("//api.openai.com"));
-        let (whole, failures) = (AtomicBool::new(!dialect.has_streams()), AtomicU32::new(0));
+        let (whole, failures) = (AtomicBool::new(false), AtomicU32::new(0));
         Ok(Remote { options, http, rate, structured, whole, new_limit, failures })
     }
 

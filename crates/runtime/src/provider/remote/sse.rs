@@ -19,6 +19,8 @@ pub(super) enum SseError {
     TooLong,
     /// Bytes that are no text.
     NotUtf8,
+    /// A frame with a wrong checksum, or one that can't be read.
+    Corrupt,
 }
 
 /// Reads events from bytes as they come.

@@ -133,6 +133,9 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
         if state.protocol == Protocol::Bedrock {
             let model = head.split("/model/").nth(1).and_then(|rest| rest.split('/').next());
             body["model"] = model.unwrap_or_default().into();
+            if head.contains("/converse-stream ") {
+                body["stream"] = true.into();
+            }
         }
         if is_gemini(state.protocol) {
             // Its requests have these in their address.
@@ -184,41 +187,48 @@ async fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
 
 /// Does what is to be done; `None` if the connection is over then.
 async fn perform(stream: &mut TcpStream, protocol: Protocol, act: Act, streamed: bool) -> Option<()> {
-    const EVENTS: &str = "text/event-stream; charset=utf-8";
+    let is_framed = protocol == Protocol::Bedrock;
+    let media_type =
+        if is_framed { "application/vnd.amazon.eventstream" } else { "text/event-stream; charset=utf-8" };
     match act {
         Act::Say(say) => {
             if !streamed {
                 return whole(stream, 200, "application/json", "", &answer(protocol, &say).to_string()).await;
             }
-            begin(stream, EVENTS).await?;
+            begin(stream, media_type).await?;
             for event in events(protocol, &say) {
-                chunk(stream, event.as_bytes()).await?;
+                chunk(stream, &event).await?;
             }
             chunk(stream, b"").await
         }
         Act::Drip(say) => {
             let (kind, text) = if streamed {
-                (EVENTS, events(protocol, &say).concat())
+                (media_type, events(protocol, &say).concat())
             } else {
-                ("application/json", answer(protocol, &say).to_string())
+                ("application/json", answer(protocol, &say).to_string().into_bytes())
             };
             begin(stream, kind).await?;
-            for byte in text.as_bytes() {
+            for byte in &text {
                 chunk(stream, &[*byte]).await?;
             }
             chunk(stream, b"").await
         }
         Act::SlowDrip => {
-            begin(stream, if streamed { EVENTS } else { "application/json" }).await?;
+            begin(stream, if streamed { media_type } else { "application/json" }).await?;
+            let blank = if is_framed && streamed { frame("ping", "{}") } else { b" ".to_vec() };
             loop {
-                chunk(stream, b" ").await?;
+                chunk(stream, &blank).await?;
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }
         Act::Error(200, name) if streamed => {
             let data = error(protocol, name, "the key sk-planted-0zq7xw2rt9lm4kp8vb3nc is wrong");
-            begin(stream, EVENTS).await?;
-            chunk(stream, format!("event: error\ndata: {data}\n\n").as_bytes()).await?;
+            begin(stream, media_type).await?;
+            let event = match is_framed {
+                true => exception("serviceUnavailableException", &data.to_string()),
+                false => format!("event: error\ndata: {data}\n\n").into_bytes(),
+            };
+            chunk(stream, &event).await?;
             chunk(stream, b"").await
         }
         Act::Error(status, name) => {
@@ -231,19 +241,30 @@ async fn perform(stream: &mut TcpStream, protocol: Protocol, act: Act, streamed:
         }
         Act::Raw(status, body) => whole(stream, status, body.kind, "", &body.text).await,
         Act::Event(data) if streamed => {
-            begin(stream, EVENTS).await?;
-            chunk(stream, format!("data: {data}\n\n").as_bytes()).await
+            begin(stream, media_type).await?;
+            let event = match is_framed {
+                // Its checksum would take longer than the client waits.
+                true if data.len() > 1 << 20 => {
+                    let mut out = (data.len() as u32).to_be_bytes().to_vec();
+                    out.extend(0u32.to_be_bytes());
+                    out.extend(checksum(&out).to_be_bytes());
+                    out
+                }
+                true => frame("contentBlockDelta", &data),
+                false => format!("data: {data}\n\n").into_bytes(),
+            };
+            chunk(stream, &event).await
         }
         // The same text where JSON was asked for.
         Act::Event(data) => whole(stream, 200, "application/json", "", &data).await,
         Act::Bytes(bytes) => {
-            begin(stream, if streamed { EVENTS } else { "application/json" }).await?;
+            begin(stream, if streamed { media_type } else { "application/json" }).await?;
             chunk(stream, &bytes).await?;
             chunk(stream, b"").await
         }
         Act::Hang => std::future::pending().await,
         Act::HangInBody => {
-            begin(stream, if streamed { EVENTS } else { "application/json" }).await?;
+            begin(stream, if streamed { media_type } else { "application/json" }).await?;
             chunk(stream, b": ").await?;
             std::future::pending().await
         }
@@ -256,9 +277,9 @@ async fn perform(stream: &mut TcpStream, protocol: Protocol, act: Act, streamed:
             let say = Say { text: "whatever there is to say".into(), ..Say::default() };
             if streamed {
                 // The stream ends as streams do, in the middle of the answer.
-                begin(stream, EVENTS).await?;
+                begin(stream, media_type).await?;
                 let events = events(protocol, &say);
-                chunk(stream, events[..events.len() / 2].concat().as_bytes()).await?;
+                chunk(stream, &events[..events.len() / 2].concat()).await?;
                 chunk(stream, b"").await?;
             } else {
                 let text = answer(protocol, &say).to_string();
@@ -471,7 +492,89 @@ fn parts(say: &Say) -> Vec<Json> {
 }
 
 /// The same as events.
-fn events(protocol: Protocol, say: &Say) -> Vec<String> {
+fn events(protocol: Protocol, say: &Say) -> Vec<Vec<u8>> {
+    match protocol {
+        Protocol::Bedrock => frames(say),
+        _ => sent_events(protocol, say).into_iter().map(String::into_bytes).collect(),
+    }
+}
+
+/// A frame of Amazon with these headers.
+fn framed(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
+    let mut head = Vec::new();
+    for (name, value) in headers {
+        head.push(name.len() as u8);
+        head.extend(name.bytes());
+        // A text.
+        head.push(7);
+        head.extend((value.len() as u16).to_be_bytes());
+        head.extend(value.bytes());
+    }
+    let mut out = ((16 + head.len() + payload.len()) as u32).to_be_bytes().to_vec();
+    out.extend((head.len() as u32).to_be_bytes());
+    out.extend(checksum(&out).to_be_bytes());
+    out.extend(head);
+    out.extend(payload.bytes());
+    out.extend(checksum(&out).to_be_bytes());
+    out
+}
+
+fn checksum(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 * (crc & 1));
+        }
+    }
+    !crc
+}
+
+fn frame(name: &str, payload: &str) -> Vec<u8> {
+    let headers = [(":event-type", name), (":content-type", "application/json"), (":message-type", "event")];
+    framed(&headers, payload)
+}
+
+fn exception(name: &str, payload: &str) -> Vec<u8> {
+    framed(&[(":exception-type", name), (":message-type", "exception")], payload)
+}
+
+/// An answer of Bedrock as a stream.
+fn frames(say: &Say) -> Vec<Vec<u8>> {
+    let whole = answer(Protocol::Bedrock, say);
+    let mut out = vec![frame("messageStart", r#"{"role":"assistant"}"#)];
+    for (i, block) in whole.pointer("/output/message/content").unwrap().as_array().unwrap().iter().enumerate()
+    {
+        let mut deltas: Vec<Json> = Vec::new();
+        if let Some(call) = block.get("toolUse") {
+            let start = json!({"toolUse": {"toolUseId": call["toolUseId"], "name": call["name"]}});
+            let event = json!({"contentBlockIndex": i, "start": start});
+            out.push(frame("contentBlockStart", &event.to_string()));
+            let before =
+                whole.pointer("/output/message/content").unwrap().as_array().unwrap().len() - say.calls.len();
+            let args = say.calls[i - before].1.as_bytes();
+            let part = |p: &[u8]| json!({"toolUse": {"input": String::from_utf8_lossy(p)}});
+            deltas.extend(args.chunks(4).map(part));
+        } else if let Some(thought) = block.pointer("/reasoningContent/reasoningText") {
+            deltas.push(json!({"reasoningContent": {"text": thought["text"]}}));
+            deltas.push(json!({"reasoningContent": {"signature": thought["signature"]}}));
+        } else {
+            let text: Vec<char> = block["text"].as_str().unwrap().chars().collect();
+            deltas.extend(text.chunks(3).map(|p| json!({"text": p.iter().collect::<String>()})));
+        }
+        for delta in deltas {
+            let event = json!({"contentBlockIndex": i, "delta": delta, "p": "abcd"});
+            out.push(frame("contentBlockDelta", &event.to_string()));
+        }
+        out.push(frame("contentBlockStop", &json!({"contentBlockIndex": i}).to_string()));
+    }
+    out.push(frame("messageStop", &json!({"stopReason": whole["stopReason"]}).to_string()));
+    let event = json!({"usage": whole["usage"], "metrics": whole["metrics"]});
+    out.push(frame("metadata", &event.to_string()));
+    out
+}
+
+fn sent_events(protocol: Protocol, say: &Say) -> Vec<String> {
     let whole = answer(protocol, say);
     let pieces: Vec<String> =
         say.text.chars().collect::<Vec<_>>().chunks(3).map(|c| c.iter().collect()).collect();
@@ -480,7 +583,7 @@ fn events(protocol: Protocol, say: &Say) -> Vec<String> {
         |data: Json| format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default());
     let mut out = Vec::new();
     match protocol {
-        // Its streams are not asked for.
+        // Its streams have frames.
         Protocol::Bedrock => {}
         Protocol::Chat | Protocol::Azure => {
             let delta = |delta: Json, finish: Json| {
@@ -622,7 +725,7 @@ fn check(protocol: Protocol, head: &str, body: &Json) -> Result<(), String> {
             chat(body["messages"].as_array().ok_or("no messages")?, body.get("reasoning_effort").is_some())
         }
         Protocol::Bedrock => {
-            has("post /v1/model/m-test/converse ")?;
+            has("post /v1/model/m-test/converse")?;
             has("authorization: aws4-hmac-sha256 credential=akid/")?;
             has("/eu-central-1/bedrock/aws4_request, signedheaders=host;x-amz-date;x-amz-security-token, ")?;
             has("x-amz-date: 20")?;
@@ -740,8 +843,15 @@ fn bedrock(body: &Json) -> Result<(), String> {
             return Err(format!("toolSpec: {tool}"));
         }
     }
-    let known =
-        ["messages", "system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "model"];
+    let known = [
+        "messages",
+        "system",
+        "inferenceConfig",
+        "toolConfig",
+        "additionalModelRequestFields",
+        "model",
+        "stream",
+    ];
     match body.as_object().and_then(|o| o.keys().find(|k| !known.contains(&k.as_str()))) {
         Some(field) => Err(format!("Unknown field {field}")),
         None if open.is_empty() => Ok(()),
