@@ -56,10 +56,10 @@ pub use route::{Candidate, Clearances, ModelRoute, ModelRoutes};
 pub use schema::Schema;
 pub use stores::{StoreConflict, StoreDifference, StoreTable};
 pub use term::{
-    Abs, AbsSugar, Approve, Bound, Branch, BuildError, Builder, Catches, Code, Delegated, EffectClass,
-    ErrorClass, Globals, IfSugar, Includes, KeyDecl, LetSugar, MAX_DEPTH, ModelParams, NEXT, NOTHING_WAITS,
-    NewIds, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
-    includes_from_data, patterns_from_data,
+    ASK_VERDICT, Abs, AbsSugar, Approve, Bound, Branch, BuildError, Builder, Catches, Code, Delegated,
+    EffectClass, ErrorClass, Globals, IfSugar, Includes, KeyDecl, LetSugar, MAX_DEPTH, ModelParams, NEXT,
+    NOTHING_WAITS, NewIds, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
+    ToolParam, includes_from_data, patterns_from_data,
 };
 pub use ty::{EnumType, Type};
 pub use vendor::Vendor;

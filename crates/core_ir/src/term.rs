@@ -680,6 +680,14 @@ pub enum Approve {
     Always,
 }
 
+/// Tag of the verdict of a policy function that admits a call once a person has approved it.
+///
+/// # Examples
+/// ```
+/// assert_eq!(core_ir::ASK_VERDICT, "ask");
+/// ```
+pub const ASK_VERDICT: &str = "ask";
+
 impl Approve {
     /// Returns true if some calls may need approval.
     pub fn may_ask(self) -> bool {
@@ -731,7 +739,8 @@ pub struct ToolDecl {
     /// Maximum number of calls in a run that untrusted data decides; the next one ends the run.
     pub at_most: Option<u64>,
     /// A function that decides whether a call may be made: from a record that has, for each argument, `value`
-    /// and `label` (a label value), to `true`, `false` or a text that says why not. It asks nothing
+    /// and `label` (a label value), to `true`, `false`, a text that says why not, or the tag
+    /// [`ASK_VERDICT`], which leaves the call to a person. It asks nothing
     /// ([`Code::is_quiet`]) and is closed over the same prelude as the code that declares the tool.
     pub policy: Option<Arc<Code>>,
     /// Place of the declaration.
@@ -828,6 +837,18 @@ impl ToolDecl {
             confirms: true,
             ..ToolDecl::unknown(name, span)
         }
+    }
+
+    /// Returns true if a person may be asked about a call: because of [`ToolDecl::approve`], or because the
+    /// policy function says so.
+    pub fn may_ask(&self) -> bool {
+        self.approve.may_ask() || self.policy_may_ask()
+    }
+
+    /// Returns true if the policy function may leave a call to a person.
+    pub fn policy_may_ask(&self) -> bool {
+        let asks = |t: &Term| matches!(t, Term::Tag(tag, _) if **tag == *ASK_VERDICT);
+        self.policy.as_ref().is_some_and(|policy| policy.reaches(asks))
     }
 
     /// Returns whether the result can be a set that arguments are chosen from ([`Among`]): a read that needs

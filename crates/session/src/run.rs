@@ -358,7 +358,7 @@ impl Session {
         }
         // The approver of a call sees the origins of its arguments.
         config.explain_flow =
-            self.options.explain_flow || (has_approver && code.tools.iter().any(|t| t.approve.may_ask()));
+            self.options.explain_flow || (has_approver && code.tools.iter().any(|t| t.may_ask()));
         let has_input = input.is_some();
         let telemetry = self.telemetry(name).map_err(Error::Telemetry)?;
         let run = match &handlers.journal {

@@ -1518,7 +1518,7 @@ impl Run<'_> {
         }
         // Policies: from `{parameter: {value, label}, …}` in a fresh conversation at pc to a verdict. The
         // value is Vᵢ read at l, the label is deep Wᵢ, which is known to those who may see l and it.
-        let mut raised = raised;
+        let (mut raised, mut verdict_asks) = (raised, false);
         if let Some(policy) = &tool.policy {
             let mut fields = Vec::new();
             for (p, (l, _)) in tool.params.iter().zip(&compared) {
@@ -1541,8 +1541,9 @@ impl Run<'_> {
             if !self.admits(tool, d, channel) {
                 return error("flow", d, "the verdict may not be seen by who sees the call");
             }
+            verdict_asks = matches!(&*verdict.node, Node::Tag(tag, _) if **tag == *core_ir::ASK_VERDICT);
             match &*verdict.node {
-                Node::Bool(true) => {
+                _ if verdict_asks || matches!(&*verdict.node, Node::Bool(true)) => {
                     raised = self.join(raised, d);
                     spared = self.join(spared, d);
                 }
@@ -1590,6 +1591,7 @@ impl Run<'_> {
                 refused = self.join(refused, set);
             }
         }
+        asks |= verdict_asks;
         if asks {
             // A confirmation calls nothing: it is on the label of what is confirmed alone.
             let called = if tool.confirms { Label::BOTTOM } else { channel };

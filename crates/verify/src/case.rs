@@ -54,6 +54,9 @@ impl Case {
         if config.answer != core_ir::AnswerSink::default() {
             return Err(whole("a bound or a form of the run's answer".into()));
         }
+        if code.tools.iter().any(|t| t.policy_may_ask()) {
+            return Err(whole("a policy function that leaves calls to a person".into()));
+        }
         if !config.counted.is_empty() {
             return Err(whole("calls of earlier programs that count".into()));
         }

@@ -406,7 +406,7 @@ impl Analysis {
             site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain && !readers;
             site.plain |= plain;
             site.readers |= readers;
-            site.asked |= asks;
+            site.asked |= asks || decl.policy_may_ask();
             for choice in chosen {
                 if !site.chosen.contains(&choice) {
                     site.chosen.push(choice);

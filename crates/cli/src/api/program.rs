@@ -307,7 +307,7 @@ impl Pipeline {
         }
         // An approver sees where arguments come from.
         config.explain_flow =
-            world.handlers.approver.is_some() && self.code.tools.iter().any(|t| t.approve.may_ask());
+            world.handlers.approver.is_some() && self.code.tools.iter().any(|t| t.may_ask());
         config
     }
 

@@ -76,13 +76,13 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
         }
         if ui.is_json() {
             ui.result(&json!({
-                "tool": &*tool.name, "signature": signature(tool), "effect": effect(tool), "approve": tool.approve.may_ask(),
+                "tool": &*tool.name, "signature": signature(tool), "effect": effect(tool), "approve": tool.may_ask(),
                 "policy": tool.policy.is_some(), "description": tool.description.as_deref(), "problem": problem,
             }).to_string());
             continue;
         }
         let mut marks = vec![effect(tool).to_string()];
-        if tool.approve.may_ask() {
+        if tool.may_ask() {
             marks.push("approve".into());
         }
         if tool.policy.is_some() {

@@ -7,8 +7,8 @@ use crate::{
     decode,
 };
 use core_ir::{
-    Among, AmongSource, Approve, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name, Plain, Recv,
-    Role, SetSize, Step, Term, What,
+    ASK_VERDICT, Among, AmongSource, Approve, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name,
+    Plain, Recv, Role, SetSize, Step, Term, What,
 };
 use diagnostics::{Span, clip};
 use std::sync::Arc;
@@ -621,8 +621,10 @@ impl Machine {
             s.refused(Part::Verdict, Some(name), label, tool.channel);
             return None;
         }
+        let asks = matches!(verdict.body(), Some(Body::Tag(tag, _)) if **tag == *ASK_VERDICT);
         match &verdict.kind {
-            Kind::Bool(true) => {
+            _ if asks || matches!(verdict.kind, Kind::Bool(true)) => {
+                call.asks |= asks;
                 call.given = self.lattice.join(call.given, label);
                 call.label = self.lattice.join(call.label, label);
                 call.value = self.lattice.join(call.value, label);
