@@ -290,6 +290,7 @@ impl Decls {
                 | Item::Enum(_)
                 | Item::Sum(_)
                 | Item::Agent(_)
+                | Item::Policy(_)
                 | Item::Test(_) => {}
             }
         }

@@ -21,6 +21,7 @@ mod generics;
 mod imports;
 mod lower;
 mod mocks;
+mod policies;
 mod predicate;
 mod recursion;
 mod types;
@@ -50,6 +51,7 @@ pub struct Module {
     exits: exits::ExitTable,
     entries: Vec<Entry>,
     mocks: Vec<mocks::Made>,
+    conditions: Vec<policies::Condition>,
     /// True if `retries` repeats calls that timed out. The default is false: a caller that wants it must know
     /// that there is time.
     pub retry_timeouts: bool,
@@ -134,8 +136,10 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     let (mut program, files) = files::collect(file, text, loader, &mut found);
     let declared = program.items.len();
     let mocks = mocks::expand(file, &mut program);
+    let conditions = policies::expand(&mut program);
     let decls = decls::Decls::collect(&program, &files, &mut found);
     mocks::check(file, &program, &decls, &mut found);
+    policies::table(&program, &decls, &mut |_| None, &mut found);
     imports::check(&program, &files, &decls, &mut found);
     for item in &mut program.items {
         if let Item::Workflow(w) = item {
@@ -160,6 +164,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
         exits,
         entries,
         mocks,
+        conditions,
         retry_timeouts: false,
         world: lower::World::default(),
     };
@@ -275,6 +280,41 @@ impl Module {
         out
     }
 
+    /// Tables of a policy file for the blocks `policy { … }` of the program; `None` without a block. The
+    /// values are checked by [`Policy::of_block`] and [`Policy::parse_with`].
+    ///
+    /// # Errors
+    /// A condition would be a term that is nested too deep (`A081`), or one thing is said twice.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut sources = diagnostics::Sources::new();
+    /// let text = "tool pay(amount: Number) -> String writes {}\n\
+    ///     policy { tool pay { approve when amount > 50; } }";
+    /// let file = sources.add("pay.agent", text);
+    /// let (module, found) = agentlang::check(file, text);
+    /// assert!(found.is_empty());
+    /// let block = module.unwrap().policy_block().unwrap().unwrap();
+    /// let policy = policy::Policy::of_block(file, &block).unwrap();
+    /// assert!(policy.has_block());
+    /// ```
+    pub fn policy_block(&self) -> Result<Option<policy::tree::Table>, Vec<Diagnostic>> {
+        let (mut found, mut failed) = (Vec::new(), Vec::new());
+        let mut condition = |rule: &syntax::agent::ast::PolicyRule| {
+            let condition = policies::of_rule(&self.conditions, rule)?;
+            match lower::condition(&self.checked(), condition.item) {
+                Ok(code) => Some(code),
+                Err(more) => {
+                    failed.extend(more);
+                    None
+                }
+            }
+        };
+        let table = policies::table(&self.program, &self.decls, &mut condition, &mut found);
+        found.extend(failed);
+        if has_errors(&found) { Err(found) } else { Ok(table) }
+    }
+
     /// Has [`Module::lower`] make terms for runs under a policy: its lattice, and what it says of results,
     /// decide at which labels the errors of a `try` or a repeated call arrive. The policy itself is applied
     /// to the terms.
@@ -285,6 +325,10 @@ impl Module {
         for name in names.map(|s| self.decls.handler_name(s)) {
             if policy.bounds(&name, &uses) {
                 world.bounds.insert(name.clone());
+            }
+            let sets: Vec<String> = policy.set_tools(&name, &uses).map(String::from).collect();
+            if !sets.is_empty() {
+                world.sets.insert(name.clone(), sets);
             }
             if let Some(label) = policy.result_of(&name, &uses) {
                 world.results.insert(name, label);

@@ -449,6 +449,19 @@ Examples:
         #[arg(long, value_name = "FILE", default_value = "policy.toml")]
         output: PathBuf,
     },
+    /// Show the rules of the tools of a program, and who says each: the policy file, or the program. What the
+    /// file replaces, or keeps from loosening a bound, is marked.
+    #[command(after_help = "\
+Examples:
+  entail policy explain bank.agent
+  entail policy explain bank.agent --policy bank.toml")]
+    Explain {
+        /// A program or configuration.
+        file: String,
+        /// The policy file.
+        #[arg(long, value_name = "FILE")]
+        policy: Option<PathBuf>,
+    },
 }
 
 /// An address to listen on; `localhost` is this machine.
@@ -1255,6 +1268,7 @@ mod tests {
         &["model", "list"],
         &["plan", "pay the bill"],
         &["policy", "init", "p.agent"],
+        &["policy", "explain", "p.agent"],
         &["prices"],
         &["repl"],
         &["run", "p.agent"],

@@ -3,7 +3,7 @@
 use agentlang::Module;
 use analysis::flow;
 use core_ir::{Code, ModelRoutes, Name};
-use diagnostics::{Diagnostic, has_errors};
+use diagnostics::{Diagnostic, FileId, has_errors};
 use policy::{Policy, PolicyUse};
 use std::sync::Arc;
 
@@ -19,6 +19,23 @@ pub fn check_named(policy: Option<&Policy>, module: &mut Module) -> Vec<Diagnost
     }
 }
 
+/// Returns the policy of a program: what its blocks say, and the policy file, which has the last word.
+///
+/// # Errors
+/// What is wrong with the two.
+pub fn of_program(
+    file: Option<(FileId, &str)>,
+    program: FileId,
+    module: &Module,
+) -> Result<Option<Policy>, Vec<Diagnostic>> {
+    match (module.policy_block()?, file) {
+        (None, None) => Ok(None),
+        (None, Some((file, text))) => Policy::parse(file, text).map(Some),
+        (Some(block), None) => Policy::of_block(program, &block).map(Some),
+        (Some(block), Some((file, text))) => Policy::parse_with(file, text, &block).map(Some),
+    }
+}
+
 /// Puts the policy into the terms of a program, which names policies at these places.
 ///
 /// # Errors
@@ -31,8 +48,7 @@ pub fn apply<'a>(
     let mut found = Vec::new();
     for code in all {
         let code = Arc::make_mut(code);
-        let mut said = policy.apply_named(code, uses);
-        said.extend(policy.apply(code));
+        let mut said = policy.apply_to(code, uses);
         // Entry points of one file share their tools.
         said.retain(|d| !found.contains(d));
         found.append(&mut said);

@@ -55,8 +55,8 @@ pub trait Host {
 /// Options for checking a program: its settings in `entail.toml`.
 #[derive(Default)]
 pub struct Options {
-    /// The policy file.
-    pub policy: Option<Policy>,
+    /// The text of the policy file, and the file that findings about it name.
+    pub policy: Option<(FileId, Arc<str>)>,
     /// True if `retries` try again what was late.
     pub retry_timeouts: bool,
 }
@@ -140,6 +140,8 @@ pub(crate) struct Analysis {
     module: Option<agentlang::Module>,
     /// The term of a file of the calculus, if it was accepted.
     term: Option<Arc<Code>>,
+    /// The policy: that of the program and of its settings.
+    policy: Option<Policy>,
 }
 
 /// The entry points of a document, with everything that is known before their analysis.
@@ -163,7 +165,7 @@ pub(crate) fn analyze(
 ) -> Analysis {
     let mut sources = Sources::new();
     let id = sources.add(path, text);
-    let (mut module, mut term) = (None, None);
+    let (mut module, mut term, mut policy) = (None, None, None);
     let found = match Language::of(path) {
         Language::Agent => {
             let known = around.resolve(Path::new(path)).map(|p| (p, id)).into_iter().collect();
@@ -171,7 +173,9 @@ pub(crate) fn analyze(
             let (read, mut found) = agentlang::check_files(id, text, &mut imports);
             module = read;
             if let Some(module) = &mut module {
-                found.extend(policies(module, around.options(folder_of(path))));
+                let (more, of_program) = policies(module, id, around.options(folder_of(path)));
+                found.extend(more);
+                policy = of_program;
             }
             found
         }
@@ -186,23 +190,57 @@ pub(crate) fn analyze(
             Outcome::Skipped(_) => Vec::new(),
         },
     };
-    Analysis { sources, found, module, term }
+    if module.is_none()
+        && let Ok(Options { policy: Some((file, text)), .. }) = around.options(folder_of(path))
+    {
+        policy = Policy::parse(file, &text).ok();
+    }
+    Analysis { sources, found, module, term, policy }
 }
 
-/// Has the program checked as the settings say; gives what is wrong with the policies that it names.
-fn policies(module: &mut Module, options: Result<Options, String>) -> Vec<Diagnostic> {
+/// Has the program checked as the settings say. Returns what is wrong with its policy, and the policy.
+fn policies(
+    module: &mut Module,
+    id: FileId,
+    options: Result<Options, String>,
+) -> (Vec<Diagnostic>, Option<Policy>) {
     let uses = module.policies();
-    let unknown = || uses.iter().map(|u| u.unknown(None));
-    match options {
-        Ok(Options { policy, retry_timeouts }) => {
-            module.retry_timeouts = retry_timeouts;
-            let Some(policy) = policy else { return unknown().collect() };
+    let unknown = |why: String| {
+        uses.iter().map(|u| Diagnostic { help: vec![why.clone()], ..u.unknown(None) }).collect()
+    };
+    let (options, failed) = match options {
+        Ok(options) => (options, None),
+        Err(why) => (Options::default(), Some(why)),
+    };
+    module.retry_timeouts = options.retry_timeouts;
+    let file = options.policy.as_ref().map(|(file, text)| (*file, &**text));
+    match entries::policy::of_program(file, id, module) {
+        Ok(Some(policy)) => {
             module.assume(&policy);
-            let found = policy.check_named(&uses).into_iter();
-            // The policy file is not one of the sources here.
-            found.map(|d| Diagnostic { remarks: Vec::new(), ..d }).collect()
+            let found = match failed {
+                Some(why) => unknown(why),
+                // The policy file is not one of the sources here.
+                None => policy
+                    .check_named(&uses)
+                    .into_iter()
+                    .map(|d| Diagnostic { remarks: Vec::new(), ..d })
+                    .collect(),
+            };
+            (found, Some(policy))
         }
-        Err(why) => unknown().map(|d| Diagnostic { help: vec![why.clone()], ..d }).collect(),
+        Ok(None) => match failed {
+            Some(why) => (unknown(why), None),
+            None => (uses.iter().map(|u| u.unknown(None)).collect(), None),
+        },
+        Err(found) => {
+            let of_file = |d: &Diagnostic| d.span.map(|at| at.file) == file.map(|(file, _)| file);
+            let (of_file, mut own): (Vec<_>, Vec<_>) = found.into_iter().partition(of_file);
+            if let Some(first) = of_file.first() {
+                own.extend(unknown(format!("in the policy file: {}", first.message)));
+            }
+            let own = own.into_iter().map(|d| Diagnostic { remarks: Vec::new(), ..d });
+            (own.collect(), None)
+        }
     }
 }
 
@@ -218,14 +256,13 @@ fn units(path: &str, text: &Arc<str>) -> Vec<frontend_kit::Unit> {
 
 impl Analysis {
     /// The entry points of the document at this path. What is wrong with one is added to the findings.
-    pub(crate) fn programs(self, path: &str, text: &Arc<str>, around: &dyn Host) -> Programs {
-        let Analysis { sources, mut found, module, term } = self;
+    pub(crate) fn programs(self, path: &str, text: &Arc<str>) -> Programs {
+        let Analysis { sources, mut found, module, term, policy } = self;
         let mut entries = match (&module, term) {
             (Some(module), _) => entries::pipelines(module, &mut found),
             (None, Some(term)) => vec![entries::of_term("main", term)],
             (None, None) => entries::of_units(units(path, text)),
         };
-        let policy = around.options(folder_of(path)).ok().and_then(|options| options.policy);
         if let Some(policy) = &policy {
             let uses = module.as_ref().map_or_else(Vec::new, Module::policies);
             let all = entries.iter_mut().map(|r| &mut r.code);

@@ -2,10 +2,10 @@
 
 use crate::SymbolKind;
 use diagnostics::{FileId, Span};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use syntax::agent::ast::{
     AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, ExprKind, Field, FlowKind, Item, Name,
-    Pattern, Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
+    Pattern, PolicyArg, PolicyRule, Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
 };
 
 /// Kinds of named items.
@@ -74,6 +74,15 @@ impl Names {
                     _ => None,
                 })
                 .flatten()
+                .collect(),
+            tools: program
+                .items
+                .iter()
+                .enumerate()
+                .filter_map(|(i, item)| match item {
+                    Item::Tool(c) => Some((c.name.text.clone(), i)),
+                    _ => None,
+                })
                 .collect(),
             item: 0,
         };
@@ -197,6 +206,8 @@ struct Walk {
     generics: HashSet<String>,
     /// The names of its constants, which no variable has.
     constants: HashSet<String>,
+    /// The tools of the program with the numbers of their items.
+    tools: HashMap<String, usize>,
     item: usize,
 }
 
@@ -295,6 +306,7 @@ impl Walk {
                     }
                 }
             }
+            Item::Policy(p) => p.rules.iter().for_each(|rule| self.rule(rule)),
             Item::Test(t) => {
                 self.block(&t.body);
                 let calls = t.mocks.iter().map(|m| &m.call).chain(t.expectations.iter().map(|e| &e.call));
@@ -309,6 +321,18 @@ impl Walk {
                 }
             }
         }
+    }
+
+    /// A rule of a policy. The variables of conditions are the parameters of the tool.
+    fn rule(&mut self, rule: &PolicyRule) {
+        let (Some(PolicyArg::Word(name)), Some((rules, _))) = (rule.args.first(), &rule.rules) else {
+            return;
+        };
+        self.add(Kind::Tool, name, false);
+        let Some(tool) = self.tools.get(&name.text).copied() else { return };
+        let item = std::mem::replace(&mut self.item, tool);
+        rules.iter().filter_map(|inner| inner.condition.as_ref()).for_each(|e| self.expr(e));
+        self.item = item;
     }
 
     fn callable(&mut self, c: &Callable) {
@@ -537,6 +561,7 @@ pub(crate) fn span_of(item: &Item) -> Span {
         Item::Pipeline(i) | Item::Function(i) => i.span,
         Item::Workflow(i) => i.span,
         Item::Test(i) => i.span,
+        Item::Policy(i) => i.span,
     }
 }
 
@@ -555,6 +580,7 @@ pub(crate) fn title(item: &Item) -> (String, Span, SymbolKind) {
         Item::Pipeline(i) | Item::Function(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Workflow(i) => (i.name.text.clone(), i.name.span, Function),
         Item::Test(i) => (format!("test {}", i.name.value), i.name.span, Test),
+        Item::Policy(i) => ("policy".into(), Span { end: i.span.start + 6, ..i.span }, Module),
     }
 }
 

@@ -106,7 +106,7 @@ impl Workspace {
     /// The entry points of a document.
     pub fn programs(&self, path: &str) -> Option<Programs> {
         let view = self.view(path)?;
-        Some(self.analysis(&view).programs(view.path, view.text, &*self.around))
+        Some(self.analysis(&view).programs(view.path, view.text))
     }
 
     /// The repairs of the findings that touch a range.

@@ -22,11 +22,15 @@ pub const PART: &str = "S207";
 /// A delegation that is incomplete, or that no `[[delegate]]` admits.
 pub const DELEGATION: &str = "S208";
 
+/// A block of a program that the policy file contradicts.
+pub const CONTRADICTION: &str = "S209";
+
 /// A policy of a name that no policy file has. Its explanation is among those of the surface language.
 pub const UNKNOWN: &str = "A086";
 
 /// Every code of policy files, in order. The examples are policy files for a program with the tool
-/// `send_mail(to, body)`, which says `policy outgoing`, and of its parameter `to`, `policy people`.
+/// `send_mail(to, body)`, which says `policy outgoing`, and of its parameter `to`, `policy people`. Those of
+/// [`CONTRADICTION`] are programs.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: SYNTAX,
@@ -67,7 +71,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: FUNCTION,
         title: "policy function that is none",
         text: "`allow` holds a function in the calculus. Before each call it is given a record with, for each argument, its \
-               `value` and its `label`, and gives `true`, `false`, or a text that says why not. It asks nothing of the \
+               `value` and its `label`, and gives `true`, `false`, a text that says why not, or `` `ask ``, which leaves the \
+               call to a person. So does `approve = { when = … }`, which gives a truth value. It asks nothing of the \
                world, declares no tool and reclassifies nothing. For programs in `.agent`, which have no prelude, it uses \
                operators and `prim[…](…)` only.",
         wrong: "[tools.send_mail]\nallow = 'a.to.value'",
@@ -101,5 +106,14 @@ pub const EXPLANATIONS: &[Explanation] = &[
                Nothing is called before it does.",
         wrong: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]",
         right: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]\nat_most = 1",
+    },
+    Explanation {
+        code: CONTRADICTION,
+        title: "rule of a program that another one contradicts",
+        text: "The block `policy { … }` of a program says each thing once, and has the lattice of the policy file if both name \
+               one: labels mean one thing in a run. Other rules may stand in both; that of the file applies. This \
+               example is a program.",
+        wrong: "tool pay(amount: Number) -> String {}\npolicy { tool pay { at_most 1; at_most 2; } }",
+        right: "tool pay(amount: Number) -> String {}\npolicy { tool pay { at_most 1; } }",
     },
 ];

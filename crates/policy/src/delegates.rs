@@ -7,11 +7,11 @@
 //! Invariant: secrecy is what the tool's own bounds say. A delegation is about who decides.
 
 use super::{Policy, PolicyReader, Value, codes, sets};
+use crate::tree::Node;
 use core_ir::{Among, Code, Delegated, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
 use diagnostics::{Diagnostic, clip};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use toml::de::DeValue;
 
 /// The most calls of one block.
 const MAX_CALLS: u64 = 100;
@@ -32,14 +32,14 @@ pub struct Delegate {
 }
 
 impl PolicyReader {
-    pub(super) fn delegates(&mut self, value: &Value<'_>, policy: &mut Policy) {
+    pub(super) fn delegates(&mut self, value: &Value, policy: &mut Policy) {
         const KEYS: &[&str] = &["to", "tools", "among", "at_most"];
-        let DeValue::Array(tables) = value.get_ref() else {
+        let Node::List(tables) = value.get_ref() else {
             self.wrong(value, "tables such as `[[delegate]]`");
             return;
         };
         for table in tables.iter() {
-            let span = self.span(table.span());
+            let span = table.span();
             let Some(keys) = self.table(table, "a table with `to`, `tools` and `at_most`") else { continue };
             let (mut to, mut tools, mut among, mut at_most) = (None, None, Vec::new(), None);
             for (key, value) in keys.iter() {
@@ -76,20 +76,20 @@ impl PolicyReader {
     }
 
     /// `to`: sources by name, or `untrusted` for everybody.
-    fn sources_of(&mut self, value: &Value<'_>) -> Option<(Box<[Name]>, LabelSpec)> {
+    fn sources_of(&mut self, value: &Value) -> Option<(Box<[Name]>, LabelSpec)> {
         const EXAMPLE: &str =
             "`{ source = \"alice@example.org\" }`, `{ sources = [\"a\", \"b\"] }` or `\"untrusted\"`";
         let names = match value.get_ref() {
-            DeValue::String(word) if **word == *"untrusted" => {
+            Node::Text(word) if **word == *"untrusted" => {
                 let to = [Name::from("untrusted")];
                 let label = Delegated::label(&to);
                 return Some((to.into(), label));
             }
-            DeValue::Table(table) if table.len() == 1 => {
+            Node::Table(table) if table.len() == 1 => {
                 let (key, names) = table.iter().next()?;
                 match (&**key.get_ref(), names.get_ref()) {
-                    ("source", DeValue::String(name)) => [Name::from(&**name)].into(),
-                    ("sources", DeValue::Array(_)) => self.names(names),
+                    ("source", Node::Text(name)) => [Name::from(&**name)].into(),
+                    ("sources", Node::List(_)) => self.names(names),
                     _ => Default::default(),
                 }
             }
@@ -104,7 +104,7 @@ impl PolicyReader {
         let names: BTreeSet<Name> = names.into_iter().map(named).collect();
         if self.lattice.kind() != LatticeKind::SourcesReaders {
             let message = "sources are labels of the lattice `sources-readers`";
-            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
             self.found.push(d.help("write `lattice = \"sources-readers\"`, or `to = \"untrusted\"`"));
             return None;
         }
@@ -112,7 +112,7 @@ impl PolicyReader {
             && let Some(name) = names.iter().find(|n| !known.contains(*n))
         {
             let message = format!("`{}` is none of the sources among the principals", clip(name));
-            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, value.span());
             self.found.push(d.help("add it to `principals.sources`"));
             return None;
         }

@@ -15,12 +15,15 @@ mod delegates;
 mod memory;
 mod named;
 mod parts;
+mod program;
 mod sets;
 mod starter;
+pub mod tree;
 
 pub use delegates::Delegate;
 pub use memory::{Memory, MemoryKey};
 pub use named::PolicyUse;
+pub use program::{Author, RuleSource};
 pub use starter::starter;
 
 use core_ir::{
@@ -29,10 +32,9 @@ use core_ir::{
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ops::Range;
 use std::sync::Arc;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
+use tree::{Node, Table, Value};
 
 /// The largest policy file that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -40,7 +42,7 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// Policy of a run.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The file that it was read from.
+    /// The file that it was read from, or the program without one.
     pub file: FileId,
     /// The lattice of the run.
     pub lattice: LatticeKind,
@@ -63,6 +65,10 @@ pub struct Policy {
     delegates: Vec<Delegate>,
     /// Policies for `policy NAME` in programs.
     named: Vec<named::NamedPolicy>,
+    /// Rules of the block of the program about its tools. The file has the last word.
+    own: Vec<ToolPolicy>,
+    /// True if a block of the program is part of it.
+    has_block: bool,
     /// For tools of which nothing is known but the name, unless they are named.
     unknown: Option<Signature>,
     /// Keys that tools write and read, for whoever keeps labels.
@@ -99,6 +105,8 @@ struct Signature {
     plain: Vec<(Name, Plain, Span)>,
     /// A function in `.lam` that decides each call, with its place.
     allow: Option<(String, Span)>,
+    /// A function in `.lam` that says whether a person is asked about a call, with its place.
+    when: Option<(String, Span)>,
 }
 
 #[derive(Clone, Debug)]
@@ -124,13 +132,22 @@ impl Policy {
     /// assert_eq!(wrong[0].help, ["did you mean `effect`?"]);
     /// ```
     pub fn parse(file: FileId, text: &str) -> Result<Policy, Vec<Diagnostic>> {
+        Policy::read(file, text, None, false)
+    }
+
+    /// Reads a policy. A kept one has the block of the program as a table of its own.
+    fn read(
+        file: FileId,
+        text: &str,
+        block: Option<&Table>,
+        is_kept: bool,
+    ) -> Result<Policy, Vec<Diagnostic>> {
         if text.len() > MAX_BYTES {
             let message = format!("a policy file of more than {MAX_BYTES} bytes");
             return Err(vec![Diagnostic::error(codes::SYNTAX, message, Span { file, start: 0, end: 0 })]);
         }
         let (table, errors) = DeTable::parse_recoverable(text);
         let mut reader = PolicyReader {
-            file,
             lattice: Lattice::new(LatticeKind::TwoAxis),
             principals: Principals::default(),
             people: Vec::new(),
@@ -138,14 +155,42 @@ impl Policy {
         };
         for e in &errors {
             let span = e.span().map_or(0..0, |s| s);
-            let d = Diagnostic::error(codes::SYNTAX, e.message().trim().to_lowercase(), reader.span(span));
+            let at = Span { file, start: span.start as u32, end: span.end as u32 };
+            let d = Diagnostic::error(codes::SYNTAX, e.message().trim().to_lowercase(), at);
             reader.found.push(d);
         }
-        let policy = Policy { text: text.into(), ..reader.policy(table.get_ref()) };
+        let root = Table::of_toml(file, table.get_ref());
+        let kept = match root.get(program::KEPT).map(tree::Spanned::get_ref) {
+            Some(Node::Table(block)) if is_kept => Some(block.clone()),
+            _ => None,
+        };
+        let policy = match block.or(kept.as_ref()) {
+            None => Policy { text: text.into(), ..reader.policy(file, &root) },
+            Some(block) => {
+                let merged = program::merged(&root, block, &mut reader.found);
+                let mut policy = reader.policy(file, &merged);
+                policy.own = reader.own_tools(block);
+                policy.has_block = true;
+                let text = match kept {
+                    Some(_) => text.to_string(),
+                    None => {
+                        let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+                        let lines = block.iter().map(|(key, value)| {
+                            let mut line = Table::default();
+                            line.insert(key.clone(), value.clone());
+                            line.to_toml_lines()
+                        });
+                        format!("{text}{gap}[{}]\n{}", program::KEPT, lines.collect::<String>())
+                    }
+                };
+                Policy { text: text.into(), ..policy }
+            }
+        };
         if has_errors(&reader.found) { Err(reader.found) } else { Ok(policy) }
     }
 
-    /// The text of its file, as it was read.
+    /// The text of its file, as it was read. What the block of a program says follows as the table `program`,
+    /// which [`Policy::parse_kept`] reads.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -188,9 +233,10 @@ impl Policy {
     /// The label of what a tool returns that a program declares and for which it names policies, if this says
     /// one: with the labels of all parts of it.
     pub fn result_of(&self, tool: &str, uses: &[PolicyUse]) -> Option<LabelSpec> {
-        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
         // In the order in which they have their say, the last first.
-        let all = || own.into_iter().chain(self.whole(tool, uses));
+        let of_file = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        let of_program = self.own.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        let all = || of_file.into_iter().chain(self.whole(tool, uses)).chain(of_program);
         let label = all().find_map(Signature::returns)?;
         let Some(says) = all().find(|says| !says.parts.is_empty()) else { return Some(label) };
         let mut lattice = Lattice::with_principals(self.lattice, &self.principals);
@@ -205,9 +251,9 @@ impl Policy {
     /// Returns true if the policy bounds the inputs of a tool that a program declares with these policy
     /// names.
     pub fn bounds(&self, tool: &str, uses: &[PolicyUse]) -> bool {
-        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        let own = self.tools.iter().chain(&self.own).filter(|t| *t.name == *tool).map(|t| &t.says);
         let named = uses.iter().filter(|u| u.tool == tool).filter_map(|u| self.says(u));
-        own.into_iter().chain(named).any(|s| {
+        own.chain(named).any(|s| {
             s.effect.is_some() || s.control.is_some() || s.arguments.is_some() || !s.bounds.is_empty()
         })
     }
@@ -217,10 +263,20 @@ impl Policy {
         self.bounds(tool, &[])
     }
 
-    /// Puts the policy into the declarations of a program. Names that look like a slip for one of the
-    /// program are errors; others are taken to be about another program.
+    /// Puts the policy into the declarations of a program that names no policies. See [`Policy::apply_to`].
     pub fn apply(&self, code: &mut Code) -> Vec<Diagnostic> {
-        let mut found = Vec::new();
+        self.apply_to(code, &[])
+    }
+
+    /// Puts the policy into the declarations of a program, which names policies at these places: what the
+    /// program says itself, then the policies that it names, then the tables of the file, which have the last
+    /// word. Names that look like a slip for one of the program are errors; others are taken to be about
+    /// another program.
+    pub fn apply_to(&self, code: &mut Code, uses: &[PolicyUse]) -> Vec<Diagnostic> {
+        let mut found = self.check_named(uses);
+        if !found.is_empty() {
+            return found;
+        }
         let names: Vec<Name> = code.tools.iter().map(|t| t.name.clone()).collect();
         let declared: HashSet<&Name> = names.iter().collect();
         let tables: HashMap<&str, &ToolPolicy> = self.tools.iter().map(|t| (&*t.name, t)).collect();
@@ -239,18 +295,24 @@ impl Policy {
         let globals = code.globals().clone();
         for decl in &mut code.tools {
             let decl = Arc::make_mut(decl);
-            match tables.get(&**decl.called()) {
-                Some(policy) => {
-                    policy.says.put(decl, &globals, &mut found);
-                    let memory = self.memory.get(&policy.name).unwrap_or(&policy.says.memory);
-                    policy.says.check_memory(memory, decl, &mut found);
-                }
-                None => {
-                    if let Some(unknown) = self.unknown.as_ref().filter(|_| decl.is_unknown()) {
-                        unknown.put(decl, &globals, &mut found);
-                    }
-                }
+            let own = self.own(decl, uses);
+            if let Some(says) = &own {
+                says.put(decl, &mut found);
             }
+            let named = self.put_named(decl, uses, &mut found);
+            let table = tables.get(&**decl.called()).copied();
+            let of_file = match table {
+                Some(table) => Some(&table.says),
+                None => self.unknown.as_ref().filter(|_| decl.is_unknown()),
+            };
+            if let Some(says) = of_file {
+                says.put(decl, &mut found);
+            }
+            if let Some(table) = table {
+                let memory = self.memory.get(&table.name).unwrap_or(&table.says.memory);
+                table.says.check_memory(memory, decl, &mut found);
+            }
+            program::judge(decl, own.as_ref(), &named, of_file, &globals, &mut found);
         }
         self.delegate(code, &mut found);
         self.check_sets(code, &mut found);
@@ -267,7 +329,8 @@ impl Signature {
         self.result.clone().or_else(|| Some(careful(self.effect?).1))
     }
 
-    fn put(&self, decl: &mut ToolDecl, globals: &Arc<Globals>, found: &mut Vec<Diagnostic>) {
+    /// Puts everything but its functions into a declaration.
+    fn put(&self, decl: &mut ToolDecl, found: &mut Vec<Diagnostic>) {
         let without_signature = decl.is_unknown();
         if let Some(effect) = self.effect {
             let (bound, result) = careful(effect);
@@ -326,12 +389,6 @@ impl Signature {
         for (name, who, span) in &self.includes {
             let missing = [name].into_iter().chain(who).find(|n| !decl.params.iter().any(|p| p.name == **n));
             found.extend(missing.map(|name| no_parameter(decl, name, *span, without_signature)));
-        }
-        if let Some((text, span)) = &self.allow {
-            match function(text, globals) {
-                Ok(code) => decl.policy = Some(code),
-                Err(why) => found.push(no_function(&decl.name, &why, *span, globals)),
-            }
         }
         for (name, bound, span) in &self.bounds {
             match decl.params.iter_mut().find(|p| p.name == *name) {
@@ -406,7 +463,6 @@ const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 
 /// Reads the tables of the file.
 struct PolicyReader {
-    file: FileId,
     lattice: Lattice,
     /// The principals, as far as the file lists them.
     principals: Principals,
@@ -415,38 +471,29 @@ struct PolicyReader {
     found: Vec<Diagnostic>,
 }
 
-type Value<'i> = Spanned<DeValue<'i>>;
-
 impl PolicyReader {
-    fn span(&self, range: Range<usize>) -> Span {
-        Span { file: self.file, start: range.start as u32, end: range.end as u32 }
-    }
-
-    fn wrong(&mut self, value: &Value<'_>, expected: &str) {
+    fn wrong(&mut self, value: &Value, expected: &str) {
         let kind = value.get_ref().type_str();
         let d = Diagnostic::error(
             codes::WRONG_VALUE,
             format!("expected {expected}, found a value of kind {kind}"),
-            self.span(value.span()),
+            value.span(),
         );
         self.found.push(d);
     }
 
-    fn unknown_key(&mut self, key: &str, range: Range<usize>, known: &[&str]) {
-        let d = Diagnostic::error(
-            codes::UNKNOWN_KEY,
-            format!("a policy has no key `{}` here", clip(key)),
-            self.span(range),
-        );
+    fn unknown_key(&mut self, key: &str, at: Span, known: &[&str]) {
+        let d =
+            Diagnostic::error(codes::UNKNOWN_KEY, format!("a policy has no key `{}` here", clip(key)), at);
         self.found.push(match nearest(key, known.iter().copied()) {
             Some(near) => d.help(format!("did you mean `{near}`?")),
             None => d.help(format!("there is: {}", known.join(", "))),
         });
     }
 
-    fn table<'v, 'i>(&mut self, value: &'v Value<'i>, what: &str) -> Option<&'v DeTable<'i>> {
+    fn table<'v>(&mut self, value: &'v Value, what: &str) -> Option<&'v Table> {
         match value.get_ref() {
-            DeValue::Table(t) => Some(t),
+            Node::Table(t) => Some(t),
             _ => {
                 self.wrong(value, what);
                 None
@@ -454,9 +501,9 @@ impl PolicyReader {
         }
     }
 
-    fn boolean(&mut self, value: &Value<'_>) -> bool {
+    fn boolean(&mut self, value: &Value) -> bool {
         match value.get_ref() {
-            DeValue::Boolean(b) => *b,
+            Node::Bool(b) => *b,
             _ => {
                 self.wrong(value, "`true` or `false`");
                 false
@@ -464,9 +511,9 @@ impl PolicyReader {
         }
     }
 
-    fn count(&mut self, value: &Value<'_>) -> Option<u64> {
+    fn count(&mut self, value: &Value) -> Option<u64> {
         let count = match value.get_ref() {
-            DeValue::Integer(n) => u64::from_str_radix(n.as_str(), n.radix()).ok(),
+            Node::Whole(n) => *n,
             _ => None,
         };
         if count.is_none() {
@@ -475,15 +522,15 @@ impl PolicyReader {
         count
     }
 
-    fn names(&mut self, value: &Value<'_>) -> BTreeSet<Name> {
-        let DeValue::Array(items) = value.get_ref() else {
+    fn names(&mut self, value: &Value) -> BTreeSet<Name> {
+        let Node::List(items) = value.get_ref() else {
             self.wrong(value, "a list of names");
             return BTreeSet::new();
         };
         let mut out = BTreeSet::new();
         for item in items.iter() {
             match item.get_ref() {
-                DeValue::String(s) => {
+                Node::Text(s) => {
                     out.insert(Name::from(&**s));
                 }
                 _ => self.wrong(item, "a name"),
@@ -492,7 +539,7 @@ impl PolicyReader {
         out
     }
 
-    fn policy(&mut self, root: &DeTable<'_>) -> Policy {
+    fn policy(&mut self, file: FileId, root: &Table) -> Policy {
         const KEYS: &[&str] = &[
             "lattice",
             "generated_endorse",
@@ -506,7 +553,7 @@ impl PolicyReader {
             "delegate",
         ];
         let mut policy = Policy {
-            file: self.file,
+            file,
             lattice: LatticeKind::TwoAxis,
             principals: Principals::default(),
             people: Vec::new(),
@@ -518,6 +565,8 @@ impl PolicyReader {
             tools: Vec::new(),
             delegates: Vec::new(),
             named: Vec::new(),
+            own: Vec::new(),
+            has_block: false,
             unknown: None,
             memory: BTreeMap::new(),
             text: "".into(),
@@ -554,14 +603,14 @@ impl PolicyReader {
         }
         let principals = root.iter().find(|(k, _)| &**k.get_ref() == "principals").map(|(_, v)| v);
         if policy.lattice != LatticeKind::SourcesReaders
-            && let Some(DeValue::Table(table)) = principals.map(Spanned::get_ref)
+            && let Some(Node::Table(table)) = principals.map(tree::Spanned::get_ref)
         {
             let lists = table.iter().filter(|(k, _)| ["readers", "sources"].contains(&&**k.get_ref()));
             for (key, _) in lists {
                 let d = Diagnostic::error(
                     codes::WRONG_VALUE,
                     "lists of readers and sources belong to the lattice `sources-readers`",
-                    self.span(key.span()),
+                    key.span(),
                 );
                 self.found.push(d.help("write `lattice = \"sources-readers\"`, or remove them"));
             }
@@ -569,8 +618,8 @@ impl PolicyReader {
         policy
     }
 
-    fn lattice(&mut self, value: &Value<'_>) -> LatticeKind {
-        let DeValue::String(s) = value.get_ref() else {
+    fn lattice(&mut self, value: &Value) -> LatticeKind {
+        let Node::Text(s) = value.get_ref() else {
             self.wrong(value, "the name of a lattice");
             return LatticeKind::TwoAxis;
         };
@@ -578,13 +627,13 @@ impl PolicyReader {
             return kind;
         }
         let message = format!("there is no lattice `{}`", clip(s));
-        let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+        let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
         let names: Vec<&str> = LatticeKind::ALL.iter().map(|(name, _)| *name).collect();
         self.found.push(d.help(format!("there is: {}", names.join(", "))));
         LatticeKind::TwoAxis
     }
 
-    fn principals(&mut self, value: &Value<'_>) {
+    fn principals(&mut self, value: &Value) {
         let Some(table) = self.table(value, "a table of principals") else { return };
         let mut named = Vec::new();
         for (key, value) in table.iter() {
@@ -604,13 +653,13 @@ impl PolicyReader {
     }
 
     /// The labels of places.
-    fn places(&mut self, value: &Value<'_>) {
+    fn places(&mut self, value: &Value) {
         let Some(table) = self.table(value, "a table with a label for each place") else { return };
         for (key, value) in table.iter() {
             let Some(label) = self.label(value) else { continue };
             if let Err(why) = self.principals.places.add(key.get_ref(), label) {
                 let message = format!("`{}`: {why}", clip(key.get_ref()));
-                let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(key.span()));
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, key.span());
                 self.found.push(d.help(
                     "write a path or an address, with `/**` at its end for all that is below: \"/home/me/**\"",
                 ));
@@ -619,8 +668,8 @@ impl PolicyReader {
     }
 
     /// A principal: the values that name it, and perhaps that it is trusted.
-    fn principal(&mut self, name: Name, value: &Value<'_>) {
-        let DeValue::Table(table) = value.get_ref() else {
+    fn principal(&mut self, name: Name, value: &Value) {
+        let Node::Table(table) = value.get_ref() else {
             return self.named_by(&[(None, value)], &Principal { name, trusted: false });
         };
         let (mut trusted, mut values) = (false, Vec::new());
@@ -633,23 +682,19 @@ impl PolicyReader {
         self.named_by(&values, &Principal { name, trusted });
     }
 
-    fn named_by(&mut self, values: &[(Option<Name>, &Value<'_>)], principal: &Principal) {
+    fn named_by(&mut self, values: &[(Option<Name>, &Value)], principal: &Principal) {
         for (key, value) in values {
             let texts = match value.get_ref() {
-                DeValue::Array(texts) => texts.iter().collect(),
+                Node::List(texts) => texts.iter().collect(),
                 _ => vec![*value],
             };
             for text in texts {
-                let DeValue::String(s) = text.get_ref() else {
+                let Node::Text(s) = text.get_ref() else {
                     self.wrong(text, "a text that names the principal, such as \"alice@example.org\"");
                     continue;
                 };
                 if s.is_empty() {
-                    let d = Diagnostic::error(
-                        codes::WRONG_VALUE,
-                        "an empty text names nobody",
-                        self.span(text.span()),
-                    );
+                    let d = Diagnostic::error(codes::WRONG_VALUE, "an empty text names nobody", text.span());
                     self.found.push(d.help("write a text that names the principal, or remove it"));
                     continue;
                 }
@@ -658,23 +703,23 @@ impl PolicyReader {
                 let old = self.principals.values.insert(Name::from(&**s), principal.clone());
                 if let Some(old) = old.filter(|old| old.name != principal.name) {
                     let message = format!("`{}` names `{}`, too", clip(s), clip(&old.name));
-                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(text.span()));
+                    let d = Diagnostic::error(codes::WRONG_VALUE, message, text.span());
                     self.found.push(d.help("give the value to one of the two principals"));
                 }
             }
         }
     }
 
-    fn tools(&mut self, value: &Value<'_>, policy: &mut Policy) {
+    fn tools(&mut self, value: &Value, policy: &mut Policy) {
         let Some(table) = self.table(value, "a table with a table for each tool") else { return };
         for (key, value) in table.iter() {
-            let span = self.span(key.span());
+            let span = key.span();
             let says = self.signature(value);
             policy.tools.push(ToolPolicy { name: key.get_ref().to_string().into(), span, says });
         }
     }
 
-    fn signature(&mut self, value: &Value<'_>) -> Signature {
+    fn signature(&mut self, value: &Value) -> Signature {
         const KEYS: &[&str] = &[
             "effect",
             "control",
@@ -696,7 +741,7 @@ impl PolicyReader {
         let (mut says, mut bound_sets) = (Signature::default(), Vec::new());
         let Some(table) = self.table(value, "a table such as { effect = \"read\" }") else { return says };
         for (key, value) in table.iter() {
-            says.keys.push((key.get_ref().to_string(), self.span(key.span())));
+            says.keys.push((key.get_ref().to_string(), key.span()));
             match &**key.get_ref() {
                 "effect" => says.effect = self.effect(value),
                 "control" => says.control = self.label(value),
@@ -704,7 +749,10 @@ impl PolicyReader {
                 "result" => says.result = self.label(value),
                 "fields" => self.fields(value, &mut says.parts),
                 "readers" => self.readers(value, &mut says.parts, &mut says.includes),
-                "approve" => says.approve = self.approval(value),
+                "approve" => match value.get_ref() {
+                    Node::Table(table) => says.when = self.when(table, value),
+                    _ => says.approve = self.approval(value),
+                },
                 "among" => says.among = self.among(value),
                 "at_most" => says.at_most = self.count(value),
                 "writes" => says.memory.writes = self.memory_key(value),
@@ -714,7 +762,7 @@ impl PolicyReader {
                         continue;
                     };
                     for (name, form) in forms.iter() {
-                        let span = self.span(name.span());
+                        let span = name.span();
                         if let Some(form) = self.form(form) {
                             says.plain.push((name.get_ref().to_string().into(), form, span));
                         }
@@ -722,22 +770,22 @@ impl PolicyReader {
                 }
                 "pattern" => self.patterns(value, &mut says.pattern),
                 "completes" => {
-                    let DeValue::Array(names) = value.get_ref() else {
+                    let Node::List(names) = value.get_ref() else {
                         self.wrong(value, "a list of parameters such as [\"code\"]");
                         continue;
                     };
                     for name in names.iter() {
                         match name.get_ref() {
-                            DeValue::String(s) => {
-                                says.completes.push((Name::from(&**s), self.span(name.span())));
+                            Node::Text(s) => {
+                                says.completes.push((Name::from(&**s), name.span()));
                             }
                             _ => self.wrong(name, "the name of a parameter"),
                         }
                     }
                 }
                 "allow" => match value.get_ref() {
-                    DeValue::String(text) => {
-                        says.allow = Some((text.to_string(), self.span(value.span())));
+                    Node::Text(text) => {
+                        says.allow = Some((text.to_string(), value.span()));
                     }
                     _ => self.wrong(value, "a text with a function in `.lam`"),
                 },
@@ -746,10 +794,10 @@ impl PolicyReader {
                         continue;
                     };
                     for (name, bound) in bounds.iter() {
-                        let span = self.span(name.span());
+                        let span = name.span();
                         let name = Name::from(name.get_ref().to_string());
                         // Trusted data, and what is below the place.
-                        if let DeValue::String(text) = bound.get_ref()
+                        if let Node::Text(text) = bound.get_ref()
                             && text.starts_with("under:")
                         {
                             says.bounds.push((name.clone(), LabelSpec::BOTTOM, span));
@@ -776,22 +824,22 @@ impl PolicyReader {
     }
 
     /// `pattern`: a table with a regular expression for each parameter.
-    fn patterns(&mut self, value: &Value<'_>, out: &mut Vec<(Name, Pattern, Span)>) {
+    fn patterns(&mut self, value: &Value, out: &mut Vec<(Name, Pattern, Span)>) {
         let Some(table) = self.table(value, "a table with a regular expression for each parameter") else {
             return;
         };
         for (name, pattern) in table.iter() {
-            let DeValue::String(text) = pattern.get_ref() else {
+            let Node::Text(text) = pattern.get_ref() else {
                 self.wrong(pattern, "a regular expression such as \"[0-9]{6}\"");
                 continue;
             };
             match Pattern::new(text) {
                 Ok(pattern) => {
-                    out.push((Name::from(&**name.get_ref()), pattern, self.span(name.span())));
+                    out.push((Name::from(&**name.get_ref()), pattern, name.span()));
                 }
                 Err(why) => {
                     let message = format!("`{}` is no regular expression: {why}", clip(text));
-                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(pattern.span()));
+                    let d = Diagnostic::error(codes::WRONG_VALUE, message, pattern.span());
                     self.found.push(d.help("all of the argument must match it: `\"[0-9]{4,8}\"`"));
                 }
             }
@@ -799,36 +847,54 @@ impl PolicyReader {
     }
 
     /// Reads the form of untrusted text.
-    fn form(&mut self, value: &Value<'_>) -> Option<Plain> {
+    fn form(&mut self, value: &Value) -> Option<Plain> {
         let text = match value.get_ref() {
-            DeValue::String(s) => &**s,
+            Node::Text(s) => &**s,
             _ => "",
         };
         let form = Plain::named(text);
         if form.is_none() {
             let message = "this is not a form of text";
-            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
             self.found.push(d.help("write `\"no-links\"`"));
         }
         form
     }
 
     /// Reads `approve`: the calls that a person is asked about.
-    fn approval(&mut self, value: &Value<'_>) -> Option<Approve> {
+    fn approval(&mut self, value: &Value) -> Option<Approve> {
         match value.get_ref() {
-            DeValue::Boolean(true) => Some(Approve::Always),
-            DeValue::Boolean(false) => Some(Approve::Never),
-            DeValue::String(s) if **s == *"if-refused" => Some(Approve::IfRefused),
+            Node::Bool(true) => Some(Approve::Always),
+            Node::Bool(false) => Some(Approve::Never),
+            Node::Text(s) if **s == *"if-refused" => Some(Approve::IfRefused),
             _ => {
-                self.wrong(value, "`true`, `false` or `\"if-refused\"`");
+                self.wrong(value, "`true`, `false`, `\"if-refused\"` or `{ when = … }`");
                 None
             }
         }
     }
 
-    fn effect(&mut self, value: &Value<'_>) -> Option<EffectClass> {
+    /// Reads `{ when = \a. … }`: the function that says of which calls a person is asked.
+    fn when(&mut self, table: &Table, value: &Value) -> Option<(String, Span)> {
+        for (key, _) in table.iter().filter(|(key, _)| *key.get_ref() != "when") {
+            self.unknown_key(key.get_ref(), key.span(), &["when"]);
+        }
+        let Some(when) = table.get("when") else {
+            self.wrong(value, "`{ when = \"…\" }` with a function in `.lam`");
+            return None;
+        };
+        match when.get_ref() {
+            Node::Text(text) => Some((text.clone(), when.span())),
+            _ => {
+                self.wrong(when, "a text with a function in `.lam`");
+                None
+            }
+        }
+    }
+
+    fn effect(&mut self, value: &Value) -> Option<EffectClass> {
         let text = match value.get_ref() {
-            DeValue::String(s) => &**s,
+            Node::Text(s) => &**s,
             _ => "",
         };
         match text {
@@ -837,7 +903,7 @@ impl PolicyReader {
             "write" => Some(EffectClass::Write),
             _ => {
                 let message = "an effect is `pure`, `read` or `write`";
-                let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
                 self.found.push(match nearest(text, ["pure", "read", "write"]) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help("`read` looks at the world, `write` changes it, `pure` does neither"),
@@ -847,7 +913,7 @@ impl PolicyReader {
         }
     }
 
-    fn models(&mut self, value: &Value<'_>, policy: &mut Policy) {
+    fn models(&mut self, value: &Value, policy: &mut Policy) {
         let Some(table) = self.table(value, "a table with a table for each model") else { return };
         for (key, value) in table.iter() {
             let Some(model) = self.table(value, "a table such as { clearance = \"untrusted\" }") else {
@@ -868,7 +934,7 @@ impl PolicyReader {
         }
     }
 
-    fn output(&mut self, value: &Value<'_>, policy: &mut Policy) {
+    fn output(&mut self, value: &Value, policy: &mut Policy) {
         let Some(table) = self.table(value, "a table such as { clearance = \"untrusted\" }") else { return };
         for (key, value) in table.iter() {
             match &**key.get_ref() {
@@ -884,10 +950,10 @@ impl PolicyReader {
     }
 
     /// A label: words, or a label value of the lattice.
-    fn label(&mut self, value: &Value<'_>) -> Option<LabelSpec> {
+    fn label(&mut self, value: &Value) -> Option<LabelSpec> {
         let before = self.found.len();
         let spec = match value.get_ref() {
-            DeValue::String(words) => self.words(words, value),
+            Node::Text(words) => self.words(words, value),
             _ => data(value.get_ref()).map(LabelSpec::Exact),
         };
         if self.found.len() > before {
@@ -897,18 +963,18 @@ impl PolicyReader {
         if spec.is_none() {
             let how = self.lattice.kind().example();
             let message = "this is not a label of the lattice";
-            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
             let words = "words out of `trusted`, `untrusted`, `public`, `secret`";
             self.found.push(d.help(format!("write {words}, or a label: {how}")));
             return None;
         }
-        if let DeValue::Table(table) = value.get_ref() {
+        if let Node::Table(table) = value.get_ref() {
             for (key, names) in table.iter() {
                 let known = match &**key.get_ref() {
                     "readers" => self.principals.readers.clone(),
                     _ => self.principals.sources.clone(),
                 };
-                if let (Some(known), DeValue::Array(_)) = (known, names.get_ref()) {
+                if let (Some(known), Node::List(_)) = (known, names.get_ref()) {
                     self.principals_of(key.get_ref(), names, &known);
                 }
             }
@@ -916,15 +982,15 @@ impl PolicyReader {
         spec.filter(|_| self.found.len() == before)
     }
 
-    fn principals_of(&mut self, which: &str, names: &Value<'_>, known: &BTreeSet<Name>) {
-        let DeValue::Array(items) = names.get_ref() else { return };
+    fn principals_of(&mut self, which: &str, names: &Value, known: &BTreeSet<Name>) {
+        let Node::List(items) = names.get_ref() else { return };
         for item in items.iter() {
-            let DeValue::String(name) = item.get_ref() else { continue };
+            let Node::Text(name) = item.get_ref() else { continue };
             if known.contains(&**name) {
                 continue;
             }
             let message = format!("`{}` is none of the {which} among the principals", clip(name));
-            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, self.span(item.span()));
+            let d = Diagnostic::error(codes::UNKNOWN_NAME, message, item.span());
             self.found.push(match nearest(name, known.iter().map(|k| &**k)) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None => d.help(format!("add it to `principals.{which}`")),
@@ -932,11 +998,11 @@ impl PolicyReader {
         }
     }
 
-    fn words(&mut self, words: &str, value: &Value<'_>) -> Option<LabelSpec> {
+    fn words(&mut self, words: &str, value: &Value) -> Option<LabelSpec> {
         let (spec, unknown) = label_words(words);
         for word in unknown {
             let message = format!("`{}` is not a label", clip(word));
-            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
             self.found.push(match nearest(word, LABEL_WORDS) {
                 Some(near) => d.help(format!("did you mean `{near}`?")),
                 None => d.help(format!("there is: {}", LABEL_WORDS.join(", "))),
@@ -975,13 +1041,13 @@ pub fn label_words(text: &str) -> (Option<LabelSpec>, Vec<&str>) {
 }
 
 /// A TOML value as data, as far as labels need it.
-fn data(value: &DeValue<'_>) -> Option<Data> {
+fn data(value: &Node) -> Option<Data> {
     match value {
-        DeValue::String(s) => Some(Data::str(&**s)),
-        DeValue::Array(items) => {
+        Node::Text(s) => Some(Data::str(&**s)),
+        Node::List(items) => {
             items.iter().map(|i| data(i.get_ref())).collect::<Option<Vec<_>>>().map(Data::list)
         }
-        DeValue::Table(t) => {
+        Node::Table(t) => {
             let fields = t.iter().map(|(k, v)| Some((Name::from(&**k.get_ref()), data(v.get_ref())?)));
             fields.collect::<Option<Vec<_>>>().map(Data::record)
         }

@@ -3,10 +3,10 @@
 //! is whatever anybody wrote.
 
 use super::{Policy, PolicyReader, Signature, Value, no_parameter};
+use crate::tree::Node;
 use core_ir::{Data, Name, ToolDecl};
 use diagnostics::Diagnostic;
 use std::collections::BTreeMap;
-use toml::de::DeValue;
 
 /// The most keys that one call names. A call that names more concerns all keys.
 const MAX_KEYS: usize = 1_000;
@@ -70,9 +70,9 @@ impl MemoryKey {
 
 impl PolicyReader {
     /// The value of `writes` or `reads`.
-    pub(super) fn memory_key(&mut self, value: &Value<'_>) -> Option<MemoryKey> {
+    pub(super) fn memory_key(&mut self, value: &Value) -> Option<MemoryKey> {
         let text = match value.get_ref() {
-            DeValue::String(text) => text.trim(),
+            Node::Text(text) => text.trim(),
             _ => "",
         };
         if text == "*" {

@@ -5,10 +5,9 @@
 //! functions allows it, and no two of them may give the same bound.
 //! Invariant: what no policy says stays as the program declares it.
 
-use super::{Policy, PolicyReader, Signature, Value, codes, function, no_function};
-use core_ir::{Approve, Code, Globals, Name, ToolDecl};
-use diagnostics::{Applicability, Diagnostic, Fix, Span, clip, nearest};
-use std::sync::Arc;
+use super::{Policy, PolicyReader, Signature, Value, codes};
+use core_ir::{Approve, Name, ToolDecl};
+use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
 
 /// A place where a tool or task names a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +61,10 @@ impl NamedPolicy {
 }
 
 impl PolicyReader {
-    pub(super) fn named(&mut self, value: &Value<'_>, policy: &mut Policy) {
+    pub(super) fn named(&mut self, value: &Value, policy: &mut Policy) {
         let Some(table) = self.table(value, "a table with a table for each policy") else { return };
         for (key, value) in table.iter() {
-            let span = self.span(key.span());
+            let span = key.span();
             let says = self.signature(value);
             policy.named.push(NamedPolicy { name: key.get_ref().to_string().into(), span, says });
         }
@@ -120,42 +119,34 @@ impl Policy {
         found
     }
 
-    /// Puts the policies that a program names into its tools. To be done before [`Policy::apply`], whose
-    /// `[tools.NAME]` has the last word.
-    pub fn apply_named(&self, code: &mut Code, uses: &[PolicyUse]) -> Vec<Diagnostic> {
-        let mut found = self.check_named(uses);
-        if !found.is_empty() {
-            return found;
+    /// Puts the policies that a program names of a tool into its declaration. Returns what they say, each
+    /// with its parameter, for their functions.
+    pub(super) fn put_named<'a>(
+        &'a self,
+        decl: &mut ToolDecl,
+        uses: &'a [PolicyUse],
+        found: &mut Vec<Diagnostic>,
+    ) -> Vec<(&'a PolicyUse, &'a Signature)> {
+        let of_tool: Vec<(&PolicyUse, &Signature)> =
+            uses.iter().filter(|u| *u.tool == *decl.name).filter_map(|u| Some((u, self.says(u)?))).collect();
+        if of_tool.is_empty() {
+            return of_tool;
         }
-        let globals = code.globals().clone();
-        for decl in &mut code.tools {
-            let of_tool: Vec<(&PolicyUse, &Signature)> = uses
-                .iter()
-                .filter(|u| *u.tool == *decl.name)
-                .filter_map(|u| Some((u, self.says(u)?)))
-                .collect();
-            if of_tool.is_empty() {
-                continue;
-            }
-            let decl = Arc::make_mut(decl);
-            // Bounds of the call as a whole first: those of a parameter are more precise.
-            let (whole, parts): (Vec<_>, Vec<_>) = of_tool.iter().partition(|(u, _)| u.param.is_none());
-            // The strictest counts.
-            let approve =
-                of_tool.iter().filter_map(|(_, says)| says.approve).fold(decl.approve, Approve::max);
-            for (_, says) in &whole {
-                Signature { allow: None, ..(*says).clone() }.put(decl, &globals, &mut found);
-            }
-            for (u, says) in &parts {
-                let param = decl.params.iter_mut().find(|p| Some(&*p.name) == u.param.as_deref());
-                if let (Some(param), Some(bound)) = (param, &says.arguments) {
-                    param.bound = bound.clone();
-                }
-            }
-            decl.approve = approve;
-            allow(decl, &of_tool, &globals, &mut found);
+        // Bounds of the call as a whole first: those of a parameter are more precise.
+        let (whole, parts): (Vec<_>, Vec<_>) = of_tool.iter().partition(|(u, _)| u.param.is_none());
+        // The strictest counts.
+        let approve = of_tool.iter().filter_map(|(_, says)| says.approve).fold(decl.approve, Approve::max);
+        for (_, says) in &whole {
+            says.put(decl, found);
         }
-        found
+        for (u, says) in &parts {
+            let param = decl.params.iter_mut().find(|p| Some(&*p.name) == u.param.as_deref());
+            if let (Some(param), Some(bound)) = (param, &says.arguments) {
+                param.bound = bound.clone();
+            }
+        }
+        decl.approve = approve;
+        of_tool
     }
 
     /// Returns the rules for whole calls of the tool under the names in the program.
@@ -174,36 +165,5 @@ impl Policy {
 
     fn of(&self, u: &PolicyUse) -> Option<&NamedPolicy> {
         self.named.iter().find(|p| *p.name == *u.policy)
-    }
-}
-
-/// The function that allows a call if each of the policies does.
-fn allow(
-    decl: &mut ToolDecl,
-    uses: &[(&PolicyUse, &Signature)],
-    globals: &Arc<Globals>,
-    found: &mut Vec<Diagnostic>,
-) {
-    let before = found.len();
-    // Each is read by itself, so that what is wrong is said of it and no text reaches out of its brackets.
-    let mut parts = Vec::new();
-    for (u, says) in uses {
-        let Some((text, span)) = &says.allow else { continue };
-        if let Err(why) = function(text, globals) {
-            found.push(no_function(&clip(&u.tool), &why, *span, globals));
-        }
-        let given = u.param.as_ref().map_or("called".to_string(), |p| format!("called.{p}"));
-        parts.push((format!("(\n{text}\n) {given}"), *span));
-    }
-    if found.len() > before {
-        return;
-    }
-    let Some((last, span)) = parts.pop() else { return };
-    let body = parts.into_iter().rev().fold(last, |rest, (first, _)| {
-        format!("let verdict = {first} in if verdict == true then {rest} else verdict")
-    });
-    match function(&format!("\\called. {body}"), globals) {
-        Ok(code) => decl.policy = Some(code),
-        Err(why) => found.push(no_function(&decl.name, &why, span, globals)),
     }
 }

@@ -3,11 +3,11 @@
 //! Invariant: a rule about all fields of a record reaches those that another rule names, too.
 
 use super::{PolicyReader, Signature, Value, codes};
+use crate::tree::{Node, Table};
 use core_ir::{
     LabelName, LabelSpec, LatticeKind, Name, PartLabel, PartPath, PathStep, ResultParts, ToolDecl, Type,
 };
 use diagnostics::{Diagnostic, Span, clip, nearest};
-use toml::de::{DeTable, DeValue};
 
 /// A rule of a signature, with its place in the file.
 #[derive(Clone, Debug)]
@@ -21,16 +21,16 @@ pub(super) type IncludesRule = (Name, Box<[Name]>, Span);
 
 impl PolicyReader {
     /// `fields`: a table with a label for each path.
-    pub(super) fn fields(&mut self, value: &Value<'_>, out: &mut Vec<PartRule>) {
+    pub(super) fn fields(&mut self, value: &Value, out: &mut Vec<PartRule>) {
         let Some(table) = self.table(value, "a table with a label for each part of the result") else {
             return;
         };
         for (key, value) in table.iter() {
-            let span = self.span(key.span());
+            let span = key.span();
             let Some(path) = self.part_path(key.get_ref(), span) else { continue };
             let mut rule = PartLabel::stated(path, LabelSpec::BOTTOM);
             match value.get_ref() {
-                DeValue::Table(t) if is_rule(t) => {
+                Node::Table(t) if is_rule(t) => {
                     for (key, value) in t.iter() {
                         match &**key.get_ref() {
                             "label" => rule.label = self.label(value).unwrap_or(LabelSpec::TOP),
@@ -51,7 +51,7 @@ impl PolicyReader {
     /// `includes @to` is about the argument of that name: those whom `to` names must be among its readers.
     pub(super) fn readers(
         &mut self,
-        value: &Value<'_>,
+        value: &Value,
         out: &mut Vec<PartRule>,
         includes: &mut Vec<IncludesRule>,
     ) {
@@ -59,11 +59,11 @@ impl PolicyReader {
             return;
         };
         for (key, value) in table.iter() {
-            let span = self.span(key.span());
-            if let DeValue::String(text) = value.get_ref()
+            let span = key.span();
+            if let Node::Text(text) = value.get_ref()
                 && let Some(who) = text.trim().strip_prefix("includes ")
             {
-                if let Some(who) = self.includes(who, self.span(value.span())) {
+                if let Some(who) = self.includes(who, value.span()) {
                     includes.push((Name::from(&**key.get_ref()), who, span));
                 }
                 continue;
@@ -112,15 +112,15 @@ impl PolicyReader {
     }
 
     /// `@field` and `$argument`, with `+` between several.
-    fn label_names(&mut self, value: &Value<'_>) -> Box<[LabelName]> {
-        let DeValue::String(text) = value.get_ref() else {
+    fn label_names(&mut self, value: &Value) -> Box<[LabelName]> {
+        let Node::Text(text) = value.get_ref() else {
             self.wrong(value, "a field such as \"@sender\"");
             return Box::default();
         };
         let names: Option<Box<[LabelName]>> = text.split('+').map(|n| LabelName::parse(n.trim())).collect();
         if names.is_none() {
             let message = format!("`{}` names no label", clip(text));
-            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
             self.found.push(d.help(
                 "write `@field` for a field of the same record, `$argument` for an argument of the call, and \
                  `+` between several",
@@ -131,8 +131,8 @@ impl PolicyReader {
 }
 
 /// Returns whether a table is a rule. Otherwise it is a label such as `{ sources = ["web"], readers = "*" }`.
-fn is_rule(table: &DeTable<'_>) -> bool {
-    let names_label = |v: &DeValue<'_>| matches!(v, DeValue::String(s) if s.starts_with(['@', '$']));
+fn is_rule(table: &Table) -> bool {
+    let names_label = |v: &Node| matches!(v, Node::Text(s) if s.starts_with(['@', '$']));
     table.iter().any(|(key, value)| match &**key.get_ref() {
         "label" | "source" => true,
         "readers" => names_label(value.get_ref()),

@@ -2,12 +2,11 @@
 //!
 //! Invariant: a set is a fixed source. Nothing of it is taken from the text of an argument.
 
-use super::{Policy, PolicyReader, Signature, Value, codes};
+use super::{Policy, PolicyReader, PolicyUse, Signature, Value, codes};
+use crate::tree::Spanned;
+use crate::tree::{Node, Table};
 use core_ir::{Among, AmongSource, Code, Data, Name, Person, Region, SetStep, ToolDecl, among};
 use diagnostics::{Diagnostic, Span, clip, nearest};
-use std::borrow::Cow;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// A set of a signature, with its place in the file.
 pub(super) type SetRule = (Among, Span);
@@ -18,15 +17,15 @@ const HELP: &str = "write `request`, `tools.NAME()` or `tools.NAME().FIELD`, `be
 impl PolicyReader {
     /// `among`: a table with a set for each parameter, or a list of tables, each for parameters that are
     /// chosen together.
-    pub(super) fn among(&mut self, value: &Value<'_>) -> Vec<SetRule> {
+    pub(super) fn among(&mut self, value: &Value) -> Vec<SetRule> {
         match value.get_ref() {
-            DeValue::Table(sets) => self.single_sets(sets),
-            DeValue::Array(tables) => {
+            Node::Table(sets) => self.single_sets(sets),
+            Node::List(tables) => {
                 let mut out = Vec::new();
                 for table in tables.iter() {
                     match table.get_ref() {
-                        DeValue::Table(sets) if sets.len() < 2 => out.extend(self.single_sets(sets)),
-                        DeValue::Table(sets) => out.extend(self.joint_set(sets, self.span(table.span()))),
+                        Node::Table(sets) if sets.len() < 2 => out.extend(self.single_sets(sets)),
+                        Node::Table(sets) => out.extend(self.joint_set(sets, table.span())),
                         _ => self.wrong(table, "a table such as { to = \"tools.contacts().email\" }"),
                     }
                 }
@@ -39,14 +38,14 @@ impl PolicyReader {
         }
     }
 
-    fn single_sets(&mut self, sets: &DeTable<'_>) -> Vec<SetRule> {
-        let of = |(param, set): (&Spanned<Cow<'_, str>>, _)| self.set_of(Name::from(&**param.get_ref()), set);
+    fn single_sets(&mut self, sets: &Table) -> Vec<SetRule> {
+        let of = |(param, set): (&Spanned<String>, _)| self.set_of(Name::from(&**param.get_ref()), set);
         sets.iter().flat_map(of).collect()
     }
 
     /// The sets of a parameter.
-    pub(super) fn set_of(&mut self, param: Name, set: &Value<'_>) -> Vec<SetRule> {
-        let span = self.span(set.span());
+    pub(super) fn set_of(&mut self, param: Name, set: &Value) -> Vec<SetRule> {
+        let span = set.span();
         let sources = self.sources(set);
         sources
             .into_iter()
@@ -55,7 +54,7 @@ impl PolicyReader {
     }
 
     /// Parameters that take their values from one item.
-    fn joint_set(&mut self, sets: &DeTable<'_>, span: Span) -> Option<SetRule> {
+    fn joint_set(&mut self, sets: &Table, span: Span) -> Option<SetRule> {
         let mut from: Option<AmongSource> = None;
         let mut params = Vec::new();
         for (param, set) in sets.iter() {
@@ -63,7 +62,7 @@ impl PolicyReader {
             let [(source, path)] = &found[..] else {
                 if found.len() > 1 {
                     let message = "parameters that are chosen together have one source";
-                    let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(set.span()));
+                    let d = Diagnostic::error(codes::WRONG_VALUE, message, set.span());
                     self.found.push(d.help("write a table of the list for each source"));
                 }
                 return None;
@@ -71,7 +70,7 @@ impl PolicyReader {
             let alike = from.get_or_insert_with(|| source.clone()) == source;
             if !alike || !matches!(source, AmongSource::Tool(_)) {
                 let message = "parameters that are chosen together come from the items of one tool's result";
-                let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(set.span()));
+                let d = Diagnostic::error(codes::WRONG_VALUE, message, set.span());
                 self.found.push(d.help(
                     "write `[{ to = \"tools.bills().iban\", amount = \"tools.bills().total\" }]`; a table \
                      outside of a list has a set for each parameter",
@@ -84,8 +83,7 @@ impl PolicyReader {
     }
 
     /// The values of `NAME.KEY` under `[principals]`; `{*}` is each name, or each key.
-    fn values_of(&self, text: &str) -> Result<Box<[Data]>, Box<Diagnostic>> {
-        let at = Span { file: self.file, start: 0, end: 0 };
+    fn values_of(&self, text: &str, at: Span) -> Result<Box<[Data]>, Box<Diagnostic>> {
         let (name, key) = text.split_once('.').map_or((text, None), |(name, key)| (name, Some(key)));
         let of_name = |p: &&Person| name == "{*}" || *p.name == *name;
         let people = || self.people.iter().filter(of_name);
@@ -120,8 +118,8 @@ impl PolicyReader {
     }
 
     /// The sources of a set with the fields that are taken of each. None if there is an error.
-    fn sources(&mut self, value: &Value<'_>) -> Vec<(AmongSource, Vec<SetStep>)> {
-        let DeValue::String(text) = value.get_ref() else {
+    fn sources(&mut self, value: &Value) -> Vec<(AmongSource, Vec<SetStep>)> {
+        let Node::Text(text) = value.get_ref() else {
             self.wrong(value, "a set such as \"request | tools.contacts().email\"");
             return Vec::new();
         };
@@ -133,16 +131,15 @@ impl PolicyReader {
                     Ok(region) => Some((AmongSource::Below(region), Vec::new())),
                     Err(why) => {
                         let message = format!("`{}`: {why}", clip(place));
-                        let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+                        let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
                         self.found.push(d.help("write a path or an address: `under:/downloads/`"));
                         return Vec::new();
                     }
                 },
-                (_, Some(who)) => match self.values_of(who) {
+                (_, Some(who)) => match self.values_of(who, value.span()) {
                     Ok(values) => Some((AmongSource::Values(values), Vec::new())),
                     Err(d) => {
-                        let d = Diagnostic { span: Some(self.span(value.span())), ..*d };
-                        self.found.push(d);
+                        self.found.push(*d);
                         return Vec::new();
                     }
                 },
@@ -155,7 +152,7 @@ impl PolicyReader {
         }
         if all.is_none() {
             let message = format!("`{}` is not a set", clip(text));
-            let d = Diagnostic::error(codes::WRONG_VALUE, message, self.span(value.span()));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, value.span());
             self.found.push(d.help(HELP));
         }
         all.unwrap_or_default()
@@ -192,13 +189,28 @@ impl Policy {
         for decl in &code.tools {
             let own = self.tools.iter().find(|t| t.name == decl.name).map(|t| &t.says);
             for among in &decl.among {
-                let said = self.signatures(own).flat_map(|s| &s.among).find(|(a, _)| a == among);
+                let said = self
+                    .signatures(own)
+                    .chain(self.own.iter().map(|t| &t.says))
+                    .flat_map(|s| &s.among)
+                    .find(|(a, _)| a == among);
                 let span = said.map_or(decl.span, |(_, span)| *span);
                 if let Some(d) = wrong_set(code, decl, among, span) {
                     found.push(d);
                 }
             }
         }
+    }
+
+    /// The tools that sets of a tool are read from, which a program declares and for which it names policies.
+    pub fn set_tools<'a>(&'a self, tool: &'a str, uses: &'a [PolicyUse]) -> impl Iterator<Item = &'a str> {
+        let tables = self.tools.iter().chain(&self.own).filter(move |t| *t.name == *tool).map(|t| &t.says);
+        tables.chain(self.whole(tool, uses)).flat_map(|says| &says.among).filter_map(
+            |(among, _)| match &among.source {
+                AmongSource::Tool(set) => Some(&**set),
+                _ => None,
+            },
+        )
     }
 
     /// The signatures that may have a set: the tool's own first.

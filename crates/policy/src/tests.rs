@@ -35,9 +35,7 @@ fn said(text: &str) -> Vec<Diagnostic> {
             let mut code = program();
             // Most of the files are about something else.
             let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
-            let mut found = policy.apply_named(&mut code, &uses);
-            found.extend(policy.apply(&mut code));
-            found
+            policy.apply_to(&mut code, &uses)
         }
         Err(found) => found,
     }
@@ -51,7 +49,7 @@ fn policies_of_a_name_are_put_where_they_are_named() {
     let policy = Policy::parse(FileId(0), text).unwrap();
     assert_eq!(policy.policy_names().collect::<Vec<_>>(), ["outgoing", "people"]);
     let mut code = program();
-    assert_eq!(policy.apply_named(&mut code, &uses()), []);
+    assert_eq!(policy.apply_to(&mut code, &uses()), []);
     let mail = &code.tools[0];
     assert_eq!(mail.params[0].bound, LabelSpec::BOTTOM);
     assert_eq!(mail.params[1].bound, UNTRUSTED);
@@ -64,8 +62,7 @@ fn policies_of_a_name_are_put_where_they_are_named() {
     let more = format!("{text}[tools.send_mail]\napprove = false\nallow = '\\a. false'\n");
     let policy = Policy::parse(FileId(0), &more).unwrap();
     let mut code = program();
-    assert_eq!(policy.apply_named(&mut code, &uses()), []);
-    assert_eq!(policy.apply(&mut code), []);
+    assert_eq!(policy.apply_to(&mut code, &uses()), []);
     assert!(!code.tools[0].approve.may_ask());
     assert!(!core_ir::print_code(code.tools[0].policy.as_ref().unwrap()).contains("all"));
 }
@@ -80,7 +77,7 @@ fn a_policy_that_is_not_there_or_does_not_fit_is_not_applied() {
     let text = "[policies.outgoing]\ncontrol = \"any\"\n[policies.people]\ncontrol = \"trusted\"\n";
     let policy = Policy::parse(FileId(0), text).unwrap();
     let both: Vec<PolicyUse> = uses().into_iter().map(|u| PolicyUse { param: None, ..u }).collect();
-    let found = policy.apply_named(&mut program(), &both);
+    let found = policy.apply_to(&mut program(), &both);
     assert_eq!((found.len(), found[0].code), (1, "S206"), "{found:?}");
     // No text reaches out of its own function.
     let text = "[policies.outgoing]\nallow = '\\a. true) called in (\\a. true'\n[policies.people]\nallow = '\\a. false'\n";
@@ -89,7 +86,8 @@ fn a_policy_that_is_not_there_or_does_not_fit_is_not_applied() {
 
 #[test]
 fn each_wrong_example_gives_its_code_and_each_right_one_does_not() {
-    for e in codes::EXPLANATIONS {
+    // The examples of a block are programs, which a test of the language reads.
+    for e in codes::EXPLANATIONS.iter().filter(|e| e.code != codes::CONTRADICTION) {
         let codes = |text| said(text).iter().map(|d| d.code).collect::<Vec<_>>();
         assert!(codes(e.wrong).contains(&e.code), "{}: {:?}", e.code, said(e.wrong));
         assert_eq!(codes(e.right), [""; 0], "{}", e.code);
@@ -433,8 +431,7 @@ fn approval_is_always_or_if_refused() {
         let policy = Policy::parse(FileId(0), text).unwrap();
         let mut code = program();
         let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
-        assert_eq!(policy.apply_named(&mut code, &uses), []);
-        assert_eq!(policy.apply(&mut code), []);
+        assert_eq!(policy.apply_to(&mut code, &uses), []);
         code.tools[0].approve
     };
     assert_eq!(approval("[tools.send_mail]\napprove = \"if-refused\"\n"), Approve::IfRefused);
@@ -602,4 +599,158 @@ fn places_have_labels() {
         let found = Policy::parse(FileId(0), &format!("[places]\n{wrong}")).unwrap_err();
         assert_eq!(found[0].code, code, "{wrong}");
     }
+}
+
+/// The block of a program, as the tables of a text.
+fn block(text: &str) -> Table {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    assert!(errors.is_empty(), "{errors:?}");
+    Table::of_toml(FileId(1), table.get_ref())
+}
+
+/// The tool `send_mail` under a policy file and the block of a program.
+fn mail_under(file: &str, own: &str) -> ToolDecl {
+    let policy = Policy::parse_with(FileId(0), file, &block(own)).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply_to(&mut code, &[]), []);
+    (*code.tools[0]).clone()
+}
+
+const OWN: &str = "[tools.send_mail]\neffect = \"write\"\nbounds = { body = \"untrusted\" }\n\
+                   among = { to = \"request\" }\nat_most = 2\nallow = '\\a. \"the program\"'\n";
+
+#[test]
+fn a_block_alone_is_a_policy() {
+    let policy = Policy::of_block(FileId(1), &block(OWN)).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply_to(&mut code, &[]), []);
+    let mail = &code.tools[0];
+    assert_eq!((&mail.params[0].bound, &mail.params[1].bound), (&LabelSpec::BOTTOM, &UNTRUSTED));
+    assert_eq!((mail.among.len(), mail.at_most), (1, Some(2)));
+    assert!(mail.policy.is_some() && policy.bounds("send_mail", &[]));
+}
+
+#[test]
+fn the_file_replaces_what_the_block_says_under_a_key() {
+    let mail = mail_under("[tools.send_mail]\nat_most = 5\nallow = '\\a. \"the file\"'\n", OWN);
+    assert_eq!(mail.at_most, Some(5));
+    let judge = core_ir::print_code(mail.policy.as_ref().unwrap());
+    assert!(judge.contains("the file") && !judge.contains("the program"), "{judge}");
+    // The other keys are those of the block.
+    assert_eq!((&mail.params[1].bound, mail.among.len()), (&UNTRUSTED, 1));
+    // The effect brings its bounds along.
+    let mail = mail_under("[tools.send_mail]\neffect = \"write\"\n", OWN);
+    assert_eq!(mail.params[1].bound, LabelSpec::BOTTOM);
+}
+
+#[test]
+fn a_set_of_the_block_admits_nothing_where_the_file_states_the_bound() {
+    for file in ["bounds = { to = \"trusted\" }", "arguments = \"trusted\"", "effect = \"write\""] {
+        let mail = mail_under(&format!("[tools.send_mail]\n{file}\n"), OWN);
+        assert_eq!(mail.among.len(), 0, "{file}");
+    }
+    let mail = mail_under("[tools.send_mail]\ncontrol = \"trusted\"\nbounds = { body = \"any\" }\n", OWN);
+    assert_eq!(mail.among.len(), 1);
+}
+
+#[test]
+fn an_approval_of_the_block_endorses_nothing_that_the_file_bounds() {
+    let asks = "[tools.send_mail]\napprove = true\n";
+    assert_eq!(mail_under("", asks).approve, Approve::Always);
+    // A person is asked beside the bounds of the file.
+    let bounded = "[tools.send_mail]\narguments = \"trusted\"\n";
+    let mail = mail_under(bounded, asks);
+    assert_eq!((mail.approve, mail.may_ask()), (Approve::Never, true));
+    assert!(!mail_under(bounded, "[tools.send_mail]\napprove = \"if-refused\"\n").may_ask());
+    // The file may say it itself, or that nobody is asked.
+    let silent = "[tools.send_mail]\napprove = false\n";
+    let mail = mail_under("[tools.send_mail]\napprove = \"if-refused\"\n", asks);
+    assert_eq!(mail.approve, Approve::IfRefused);
+    assert!(!mail_under(silent, asks).may_ask());
+    let when = "[tools.send_mail]\napprove = { when = '\\a. a.to.value == \"all\"' }\n";
+    assert!(mail_under("", when).may_ask() && !mail_under(silent, when).may_ask());
+}
+
+#[test]
+fn completes_of_the_block_loosens_no_result_that_the_file_states() {
+    let own = "[tools.send_mail]\ncompletes = [\"body\"]\npattern = { body = \"[0-9]{6}\" }\n";
+    assert_eq!(mail_under("", own).completes.len(), 1);
+    for file in ["result = \"untrusted\"", "effect = \"read\"", "bounds = { body = \"untrusted\" }"] {
+        let mail = mail_under(&format!("[tools.send_mail]\n{file}\n"), own);
+        assert_eq!(mail.completes.len(), 0, "{file}");
+    }
+}
+
+#[test]
+fn a_file_without_a_lattice_has_that_of_the_block() {
+    let file = "[tools.send_mail]\narguments = [\"internal\"]\n";
+    assert_eq!(Policy::parse(FileId(0), file).unwrap_err()[0].code, codes::WRONG_VALUE);
+    let levels = block("lattice = \"levels\"\n");
+    let policy = Policy::parse_with(FileId(0), file, &levels).unwrap();
+    assert_eq!(policy.lattice, LatticeKind::Levels);
+    // Two lattices contradict each other; the place is that in the program.
+    let found = Policy::parse_with(FileId(0), "lattice = \"two-axis\"\n", &levels).unwrap_err();
+    assert_eq!((found[0].code, found[0].span.unwrap().file), (codes::CONTRADICTION, FileId(1)));
+    assert_eq!(found[0].remarks.len(), 1);
+}
+
+#[test]
+fn tables_that_are_not_about_tools_are_those_of_the_file() {
+    let own = "[models]\nlocal = { clearance = \"any\" }\n\
+               [output]\nbound = \"trusted\"\nclearance = \"trusted\"\n";
+    let file = "[models.\"*\"]\nclearance = \"untrusted\"\n[output]\nclearance = \"untrusted\"\n";
+    let policy = Policy::parse_with(FileId(0), file, &block(own)).unwrap();
+    assert_eq!((&policy.clearance, policy.clearances.len()), (&UNTRUSTED, 0));
+    assert_eq!((&policy.output, &policy.answer.bound), (&UNTRUSTED, &LabelSpec::BOTTOM));
+}
+
+#[test]
+fn a_kept_policy_has_the_block() {
+    let file = "# rules\n[tools.send_mail]\nat_most = 5";
+    let own = format!("lattice = \"levels\"\n{OWN}[output]\nbound = [\"internal\"]\n");
+    let policy = Policy::parse_with(FileId(0), file, &block(&own)).unwrap();
+    assert!(policy.text().starts_with(file));
+    let kept = Policy::parse_kept(FileId(0), policy.text()).unwrap();
+    assert_eq!((kept.lattice, &kept.answer), (policy.lattice, &policy.answer));
+    assert_eq!(kept.text(), policy.text());
+    let under = |policy: &Policy| {
+        let mut code = program();
+        assert_eq!(policy.apply_to(&mut code, &[]), []);
+        core_ir::print_code(&code)
+    };
+    assert_eq!(under(&kept), under(&policy));
+    // A file that somebody writes has no such table.
+    assert_eq!(Policy::parse(FileId(0), policy.text()).unwrap_err()[0].code, codes::UNKNOWN_KEY);
+}
+
+#[test]
+fn every_function_must_allow_a_call_that_another_leaves_to_a_person() {
+    let own = "[tools.send_mail]\nallow = '\\a. `ask'\napprove = { when = '\\a. true' }\n";
+    let named = "[policies.outgoing]\nallow = '\\a. \"no\"'\n[policies.people]\n";
+    let policy = Policy::parse_with(FileId(0), named, &block(own)).unwrap();
+    let mut code = program();
+    assert_eq!(policy.apply_to(&mut code, &uses()), []);
+    let judge = core_ir::print_code(code.tools[0].policy.as_ref().unwrap());
+    assert!(judge.contains("\"no\"") && judge.contains("`ask"), "{judge}");
+}
+
+#[test]
+fn the_author_of_each_rule_is_known() {
+    let file = "[tools.send_mail]\nbounds = { to = \"trusted\" }\nat_most = 5\n";
+    let policy = Policy::parse_with(FileId(0), file, &block(OWN)).unwrap();
+    let rules = policy.rules(&program().tools, &[]);
+    let mut shown: Vec<_> = rules.iter().map(|r| (r.rule.as_str(), r.author, r.span.file.0)).collect();
+    shown.sort_by_key(|(rule, _, file)| (*file, *rule));
+    assert_eq!(
+        shown,
+        [
+            ("at_most", Author::File, 0),
+            ("bounds to", Author::File, 0),
+            ("allow", Author::Program, 1),
+            ("among to", Author::SetAside, 1),
+            ("at_most", Author::SetAside, 1),
+            ("bounds body", Author::Program, 1),
+            ("effect", Author::Program, 1),
+        ]
+    );
 }

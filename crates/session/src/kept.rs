@@ -189,7 +189,10 @@ impl KeptRun {
             Some(text) => {
                 // A run can be resumed with a policy, and its program has been kept since it began.
                 let file = sources.add(kept["policy"]["path"].as_str().unwrap_or("policy.toml"), text);
-                Some(Policy::parse(file, text).map_err(|_| unreadable("its policy is of another version"))?)
+                Some(
+                    Policy::parse_kept(file, text)
+                        .map_err(|_| unreadable("its policy is of another version"))?,
+                )
             }
         };
         let mut config = config(&settings, policy.as_ref());
@@ -419,6 +422,7 @@ pub enum AskedBecause {
     Always,
     /// These parts of the call break the bound that the policy sets: arguments, or `control` for the decision
     /// to make the call.
+    /// None of them, if the policy function of the tool leaves the call to a person.
     Refused(Vec<BrokenBound>),
     /// The tool isn't one of the program's.
     Unknown,

@@ -432,7 +432,7 @@ fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Re
     let (module, mut found) = agentlang::check_files(id, text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
-    let policy = policy::read(sources, options.policy.as_deref())?;
+    let policy = policy::of_program(sources, options.policy.as_deref(), id, &module)?;
     let named = policy::check_named(policy.as_ref(), &mut module);
     if !options.undecided {
         found.extend(named);
@@ -570,7 +570,7 @@ pub fn tests(
     let (module, mut found) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
-    let policy = policy::read(sources, options.policy.as_deref())?;
+    let policy = policy::of_program(sources, options.policy.as_deref(), id, &module)?;
     found.extend(policy::check_named(policy.as_ref(), &mut module));
     let mut out: Vec<Test> = Vec::new();
     // The tests of imported files are run where these are named themselves.

@@ -109,7 +109,7 @@ impl Toolset {
     /// The text is no policy.
     pub fn set_policy(&mut self, sources: &mut Sources, text: &str) -> Result<(), Problem> {
         let file = sources.add("<policy>", text);
-        self.policy = Some(Policy::parse(file, text).map_err(Problem::Policy)?);
+        self.policy = Some(Policy::parse_kept(file, text).map_err(Problem::Policy)?);
         Ok(())
     }
 
@@ -205,6 +205,17 @@ impl Toolset {
         let Some(mut module) = module.filter(|_| !failed) else {
             return Err(Problem::Wrong(std::mem::take(&mut self.found)));
         };
+        if let Some(block) = module.policy_block().map_err(Problem::Wrong)? {
+            self.policy = Some(match &self.policy {
+                Some(other) if other.has_block() => {
+                    let what = format!("`{path}` and another file of tools both have a policy");
+                    let help = "let one of them say it, or write a policy file";
+                    return Err(Problem::Unreadable(what, Some(help.into())));
+                }
+                Some(file) => Policy::parse_with(file.file, file.text(), &block).map_err(Problem::Wrong)?,
+                None => Policy::of_block(id, &block).map_err(Problem::Wrong)?,
+            });
+        }
         let unknown = policy::check_named(self.policy.as_ref(), &mut module);
         if !self.undecided {
             self.found.extend(unknown);
@@ -248,8 +259,7 @@ impl Toolset {
         let root = b.lit(Data::Null, NOWHERE);
         let mut code = b.finish(root, &Globals::none()).ok()?;
         if let Some(policy) = &self.policy {
-            policy.apply_named(&mut code, &self.named);
-            policy.apply(&mut code);
+            policy.apply_to(&mut code, &self.named);
         }
         Some(code)
     }

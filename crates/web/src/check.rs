@@ -31,7 +31,7 @@ impl ide::Host for Around {
 
     fn options(&self, _: &Path) -> Result<ide::Options, String> {
         // What is wrong with it is a finding in the policy file.
-        let policy = self.policy.as_deref().and_then(|text| Policy::parse(POLICY, text).ok());
+        let policy = self.policy.as_deref().map(|text| (POLICY, text.into()));
         Ok(ide::Options { policy, ..ide::Options::default() })
     }
 
@@ -58,7 +58,10 @@ pub(crate) fn programs(document: &Document) -> Programs {
     let mut programs = workspace(document).programs(&document.path).unwrap_or_default();
     if let Some(text) = &document.policy {
         let file = programs.sources.add("policy.toml", text.as_str());
-        if let Err(wrong) = Policy::parse(file, text) {
+        // With a block of the program it is read together with it.
+        if programs.policy.is_none()
+            && let Err(wrong) = Policy::parse(file, text)
+        {
             programs.found.extend(wrong);
         }
     }

@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) results: HashMap<String, LabelSpec>,
     /// The tools and tasks whose bounds are not those that they declare.
     pub(super) bounds: HashSet<String>,
+    /// The tools that sets of a tool are read from. A term that has the tool has these, too.
+    pub(super) sets: HashMap<String, Vec<String>>,
 }
 
 impl Checked<'_> {
@@ -77,14 +79,15 @@ pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Di
         // Entries are made from these items.
         _ => lower.b.add(Term::Unknown("entry".into()), entry.span),
     };
-    let definitions = std::mem::take(&mut lower.definitions);
-    let root = lower.b.let_in(definitions, root, entry.span);
-    lower.b.finish(root, &Globals::none()).map_err(|errors| {
-        // Every leaf of what is too deep is an error; the first says it all.
-        let mut found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, entry)).collect();
-        found.dedup_by_key(|d| d.code);
-        found
-    })
+    lower.finish(root, &entry.name, entry.span)
+}
+
+/// The function of a condition of the policy: from the record of the arguments.
+pub(super) fn condition(checked: &Checked<'_>, item: usize) -> Result<Code, Vec<Diagnostic>> {
+    let Some(Item::Function(p)) = checked.program.items.get(item) else { return Err(Vec::new()) };
+    let mut lower = SurfaceLowering::new(checked);
+    let root = lower.pipeline(p, Taint::NONE, None);
+    lower.finish(root, &p.name.text, p.span)
 }
 
 /// The declarations of all tools, used or not, in the order of the text.
@@ -101,14 +104,12 @@ pub(super) fn tools(checked: &Checked<'_>) -> Vec<Arc<ToolDecl>> {
     lower.b.finish(root, &Globals::none()).map_or_else(|_| Vec::new(), |code| code.tools.clone())
 }
 
-fn failure(error: &BuildError, entry: &Entry) -> Diagnostic {
+fn failure(error: &BuildError, name: &str) -> Diagnostic {
     match error {
-        BuildError::TooDeep(span) => Diagnostic::error(
-            codes::TERM_TOO_DEEP,
-            format!("`{}` becomes too deep a term here", entry.name),
-            *span,
-        )
-        .help("put a part of it into a pipeline of its own"),
+        BuildError::TooDeep(span) => {
+            Diagnostic::error(codes::TERM_TOO_DEEP, format!("`{name}` becomes too deep a term here"), *span)
+                .help("put a part of it into a pipeline of its own")
+        }
         BuildError::Unbound(name, span)
         | BuildError::UnknownKey(name, span)
         | BuildError::NotAFunction(name, span)
@@ -210,6 +211,32 @@ impl<'a> SurfaceLowering<'a> {
 }
 
 impl SurfaceLowering<'_> {
+    /// The term of a name with what it uses.
+    fn finish(mut self, root: TermId, name: &str, at: Span) -> Result<Code, Vec<Diagnostic>> {
+        self.set_tools();
+        let definitions = std::mem::take(&mut self.definitions);
+        let root = self.b.let_in(definitions, root, at);
+        self.b.finish(root, &Globals::none()).map_err(|errors| {
+            // Every leaf of what is too deep is an error; the first says it all.
+            let mut found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, name)).collect();
+            found.dedup_by_key(|d| d.code);
+            found
+        })
+    }
+
+    /// Adds the tools that sets are read from, whether the program calls them or not.
+    fn set_tools(&mut self) {
+        let checked = self.c;
+        let of = |t: &ToolDecl| checked.world.sets.get(&**t.called()).cloned().unwrap_or_default();
+        let sets: Vec<String> = self.b.tools().iter().flat_map(|t| of(t)).collect();
+        for set in sets {
+            let of_set = |s: &&Signature| checked.decls.handler_name(s) == set;
+            if let Some(s) = checked.decls.tools.values().find(of_set) {
+                self.tool(s);
+            }
+        }
+    }
+
     /// Lowers an upper bound to a label of the run's lattice.
     fn label(&mut self, taint: Taint, at: Span) -> TermId {
         let mut lattice = Lattice::new(self.c.world.lattice);
@@ -324,15 +351,7 @@ mod tests {
         let mut b = Builder::new();
         let root = b.var(Name::from("nobody"), at);
         let errors = b.finish(root, &Globals::none()).err().unwrap();
-        let entry = Entry {
-            name: "p".into(),
-            kind: EntryKind::Pipeline,
-            input: Type::record([]),
-            result: Type::Null,
-            span: at,
-            item: 0,
-        };
-        let found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, &entry)).collect();
+        let found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, "p")).collect();
         assert_eq!((found.len(), found[0].code, found[0].span), (1, "A098", Some(at)));
         assert!(found[0].message.contains("`nobody` is not resolved") && found[0].help[0].contains("report"));
     }

@@ -217,6 +217,11 @@ fn perform_under(
                         let read = |d: Data| tool.result.read(&d.to_json()).map_err(|e| e.to_string());
                         Response::Tool(result.and_then(read))
                     }
+                    (Call::Approve { tool, .. }, Some(Turn::Approve(name, answer)))
+                        if *tool.name == *name =>
+                    {
+                        Response::Approve(answer)
+                    }
                     (Call::Recall { store, key }, Some(Turn::Recall(name, value)))
                         if *store.keys[*key as usize].name == *name =>
                     {
@@ -448,4 +453,12 @@ fn every_finding_has_a_help() {
         .collect();
     assert!(mute.is_empty(), "no help: {mute:#?}");
     assert!(found.len() > 250, "{}", found.len());
+}
+
+/// The examples of what contradicts itself in a policy are programs.
+#[test]
+fn a_contradiction_is_found_in_its_wrong_example_alone() {
+    let e = policy::codes::EXPLANATIONS.iter().find(|e| e.code == "S209").unwrap();
+    assert_eq!(found_in(e.wrong).2.iter().map(|d| d.code).collect::<Vec<_>>(), ["S209"]);
+    assert_eq!(found_in(e.right).2, []);
 }

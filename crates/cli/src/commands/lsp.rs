@@ -59,12 +59,17 @@ impl Host for Disk {
     fn options(&self, folder: &Path) -> Result<Options, String> {
         let said = settings::loading_in(folder, self.config.as_deref())?;
         let mut sources = Sources::new();
-        let policy = policy::read(&mut sources, said.policy.as_deref()).map_err(|problem| match problem {
-            Problem::Unreadable(message, _) => message,
-            Problem::Wrong(found) | Problem::Policy(found) => found
-                .first()
-                .map_or("the policy file is wrong".into(), |d| format!("in the policy file: {}", d.message)),
-        })?;
+        let policy =
+            policy::read_file(&mut sources, said.policy.as_deref()).map_err(|problem| match problem {
+                Problem::Unreadable(message, _) => message,
+                Problem::Wrong(found) | Problem::Policy(found) => {
+                    found.first().map_or("the policy file is wrong".into(), |d| {
+                        format!("in the policy file: {}", d.message)
+                    })
+                }
+            })?;
+        // It is none of the files of an editor's query.
+        let policy = policy.map(|(_, text)| (FileId(u32::MAX), text));
         Ok(Options { policy, retry_timeouts: said.retry_timeouts })
     }
 

@@ -4,18 +4,79 @@ use super::say_problem;
 use crate::args::{PolicyAction, PolicyArgs};
 use crate::ui::{Exit, Ui};
 use core_ir::ToolDecl;
-use diagnostics::Sources;
-use policy::PolicyUse;
+use diagnostics::{Sources, Span};
+use policy::{Author, PolicyUse};
 use serde_json::json;
 use session::load::{Options, load, reason};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Runs the command.
 pub fn policy(ui: &Ui, args: &PolicyArgs) -> Exit {
-    let PolicyAction::Init { file, output } = &args.action;
-    init(ui, file, output)
+    match &args.action {
+        PolicyAction::Init { file, output } => init(ui, file, output),
+        PolicyAction::Explain { file, policy } => explain(ui, file, policy.as_deref()),
+    }
+}
+
+/// Shows who says each rule of a program's tools.
+fn explain(ui: &Ui, file: &str, policy: Option<&Path>) -> Exit {
+    let mut sources = Sources::new();
+    let options = match super::options(ui, policy) {
+        Ok(options) => options,
+        Err(exit) => return exit,
+    };
+    let loaded = match load(&mut sources, file, &options) {
+        Ok(loaded) => loaded,
+        Err(problem) => return say_problem(ui, &sources, problem),
+    };
+    let mut tools: Vec<Arc<ToolDecl>> = loaded.declared.clone();
+    for tool in loaded.runnables.iter().flat_map(|r| &r.code.tools) {
+        if !tools.iter().any(|t| t.name == tool.name) {
+            tools.push(tool.clone());
+        }
+    }
+    let rules = loaded.policy.as_ref().map_or_else(Vec::new, |p| p.rules(&tools, &loaded.named));
+    let place = |at: Span| {
+        sources.get(at.file).map_or_else(String::new, |source| {
+            let at = source.line_column(at.start);
+            format!("{}:{}:{}", source.path, at.line, at.column)
+        })
+    };
+    if ui.is_json() {
+        let rules: Vec<serde_json::Value> = rules
+            .iter()
+            .map(|r| {
+                let by = match r.author {
+                    Author::File => "file",
+                    Author::Program => "program",
+                    Author::SetAside => "program, set aside",
+                };
+                json!({"tool": &*r.tool, "rule": r.rule, "by": by, "at": place(r.span)})
+            })
+            .collect();
+        ui.result(&json!({ "rules": rules }).to_string());
+        return Exit::Done;
+    }
+    let mut shown: Option<&str> = None;
+    for rule in &rules {
+        if shown != Some(&*rule.tool) {
+            ui.result(&rule.tool);
+            shown = Some(&rule.tool);
+        }
+        let by = match rule.author {
+            Author::File => "the policy file",
+            Author::Program => "the program",
+            Author::SetAside => "the program, set aside for the policy file",
+        };
+        ui.result(&format!("  {}: {by}, {}", rule.rule, place(rule.span)));
+    }
+    if rules.is_empty() {
+        ui.note("no policy says anything of the tools");
+    }
+    Exit::Done
 }
 
 fn init(ui: &Ui, file: &str, output: &Path) -> Exit {

@@ -417,3 +417,53 @@ fn a_store_in_a_file_outlives_the_run() {
     assert_eq!(json("w.lam"), 7);
     assert_eq!(json("r.lam"), 7);
 }
+
+/// A program with a policy of its own, whose file says the number of calls.
+#[test]
+fn a_run_keeps_the_policy_of_its_program_and_that_of_the_file() {
+    let dir = folder();
+    let program = r#"
+tool pay(to: String, amount: Number) -> String { exec "sh" "-c" "echo paid >> ledger; echo '\"paid\"'" }
+policy {
+    lattice levels;
+    output { bound ["internal"]; }
+    tool pay { writes; result ["internal"]; approve when amount > 50; }
+}
+pipeline main(amount: Number) -> String {
+    let receipt = pay("bob", amount);
+    return receipt;
+}
+"#;
+    std::fs::write(dir.path().join("pay.agent"), program).unwrap();
+    std::fs::write(dir.path().join("pay.toml"), "[tools.pay]\nat_most = 4\n").unwrap();
+    std::fs::write(dir.path().join("entail.toml"), new_key(dir.path(), "alice")).unwrap();
+    let run = |more: &[&str]| {
+        let args = ["run", "pay.agent", "--policy", "pay.toml", "--journal", "j", "--approvals", "leave"];
+        entail(dir.path(), &[&args[..], more].concat())
+    };
+    let small = run(&[r#"{"amount": 10}"#]);
+    assert_eq!((small.0, small.1.trim()), (0, "\"paid\""), "{small:?}");
+    // The program wants a person asked, and the lattice is the program's.
+    let large = run(&[r#"{"amount": 60}"#]);
+    assert!(large.0 == 1 && large.2.contains("needs approval"), "{large:?}");
+    let list = entail(dir.path(), &["runs", "list", "--journal", "j", "--format", "json"]).1;
+    let all: Vec<Value> = list.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let waiting = all.iter().find(|r| r["waiting"][0].is_object()).unwrap();
+    let id = waiting["run"].as_str().unwrap();
+    assert_eq!(approve(dir.path(), id, &["--yes"]).0, 0);
+    let resumed = run(&["--resume", id]);
+    assert_eq!((resumed.0, resumed.1.trim()), (0, "\"paid\""), "{resumed:?}");
+    assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\npaid\n");
+    // Both are kept: what reads the journal knows the labels of the lattice.
+    for kept in &all {
+        let id = kept["run"].as_str().unwrap();
+        let verified = entail(dir.path(), &["verify", id, "--journal", "j", "--format", "json"]);
+        assert_eq!(verified.0, 0, "{verified:?}");
+        let said: Value = serde_json::from_str(verified.1.lines().next().unwrap()).unwrap();
+        assert_eq!(said["findings"], json!([]), "{said}");
+    }
+    // Under another policy of the program it is another program.
+    std::fs::write(dir.path().join("pay.agent"), program.replace("amount > 50", "amount > 5")).unwrap();
+    let other = run(&[r#"{"amount": 10}"#]);
+    assert!(other.0 == 1 && other.2.contains("needs approval"), "{other:?}");
+}

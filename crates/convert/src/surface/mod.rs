@@ -21,7 +21,8 @@ use words::{escaped, is_name, number, text};
 
 /// Words that can't be names, or would be hard to read as one.
 fn hard_names() -> impl Iterator<Item = &'static str> {
-    let hard = |role| !matches!(role, Role::Link | Role::Field | Role::Body | Role::Flow | Role::Type);
+    let hard =
+        |role| !matches!(role, Role::Link | Role::Field | Role::Body | Role::Flow | Role::Rule | Role::Type);
     TABLE.iter().filter(move |k| hard(k.role)).map(|k| k.word)
 }
 

@@ -385,7 +385,7 @@ impl Program {
             None => None,
             Some(text) => {
                 let file = sources.add("policy.toml", text);
-                let policy = Policy::parse(file, text);
+                let policy = Policy::parse_kept(file, text);
                 Some(policy.map_err(|_| Unreadable::Wrong("the policy of the record can't be read".into()))?)
             }
         };

@@ -105,6 +105,8 @@ pub enum Item {
     Workflow(Workflow),
     /// `test "name" { … }`
     Test(Test),
+    /// `policy { … }`: what tools do, and what may reach them and models
+    Policy(PolicyBlock),
 }
 
 /// `use "path";`
@@ -450,6 +452,59 @@ pub struct Test {
     pub expectations: Vec<Expectation>,
     /// The declaration.
     pub span: Span,
+}
+
+/// `policy { … }`
+#[derive(Clone, Debug)]
+pub struct PolicyBlock {
+    /// The rules in order.
+    pub rules: Vec<PolicyRule>,
+    /// The braces and what is between them.
+    pub body_span: Span,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A rule of a policy: `bound body secret;`, `approve when amount > 50;` or `tool pay { … }`.
+#[derive(Clone, Debug)]
+pub struct PolicyRule {
+    /// Word that says what it is about.
+    pub key: Name,
+    /// The words and values after it.
+    pub args: Vec<PolicyArg>,
+    /// The condition: after `when`, or of `allow`.
+    pub condition: Option<Expr>,
+    /// `else "…"`: why a call is refused.
+    pub reason: Option<StrLit>,
+    /// The rules between braces, with the place of the braces.
+    pub rules: Option<(Vec<PolicyRule>, Span)>,
+    /// The rule, semicolon included.
+    pub span: Span,
+}
+
+/// A word or a value of a rule.
+#[derive(Clone, Debug)]
+pub enum PolicyArg {
+    /// A name, or a word about labels.
+    Word(Name),
+    /// `"…"`
+    Text(StrLit),
+    /// `3`
+    Number(Number),
+    /// A list or a record.
+    Value(Expr),
+}
+
+impl PolicyArg {
+    /// Where.
+    pub fn span(&self) -> Span {
+        match self {
+            PolicyArg::Word(name) => name.span,
+            PolicyArg::Text(text) => text.span,
+            PolicyArg::Number(n) => n.span,
+            PolicyArg::Value(e) => e.span,
+        }
+    }
 }
 
 /// `mock tool(a, _) => e;` or `mock tool fails "message";`

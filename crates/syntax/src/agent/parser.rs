@@ -66,6 +66,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         function: None,
         mocks: Vec::new(),
         expectations: Vec::new(),
+        in_policy: false,
     };
     let items = parser.items();
     let mut diagnostics = parser.diagnostics;
@@ -102,6 +103,8 @@ struct Parser<'a> {
     function: Option<u32>,
     mocks: Vec<Mock>,
     expectations: Vec<Expectation>,
+    /// True between the braces of a policy, where `tool` begins a rule.
+    in_policy: bool,
 }
 
 impl Parser<'_> {
@@ -534,6 +537,9 @@ impl Parser<'_> {
         token.first_on_line
             && match word {
                 "use" | "test" => self.peek(1).token == Token::Str,
+                // `policy NAME` is about a tool or a parameter.
+                "policy" => matches!(self.peek(1).token, Token::Punct("{")),
+                "tool" if self.in_policy && matches!(self.peek(2).token, Token::Punct("{")) => false,
                 "agent" => {
                     self.peek(1).token == Token::Word && matches!(self.peek(2).token, Token::Punct("{"))
                 }
@@ -875,7 +881,7 @@ impl Parser<'_> {
                 (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
                 _ if self.at("}") => d.help("there is one `}` too many here or above"),
                 _ => d.help(
-                    "a program consists of `const`, `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `fn`, `workflow`, `test` and `use`",
+                    "a program consists of `const`, `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `fn`, `workflow`, `test`, `policy` and `use`",
                 ),
             };
             self.report(d);
@@ -923,6 +929,7 @@ impl Parser<'_> {
                 Some(Item::Enum(Enum { name, variants, span: self.since(start) }))
             }
             "agent" => self.agent(start),
+            "policy" => self.policy(start),
             "tool" | "task" => self.callable(start, word == "task"),
             "pipeline" => {
                 let (name, params, result) = self.signature("pipeline")?;
@@ -1325,6 +1332,77 @@ impl Parser<'_> {
             }),
         };
         Some(AgentField { name, value: value.unwrap_or(AgentValue::Error) })
+    }
+
+    /// The rules after `policy`.
+    fn policy(&mut self, start: Span) -> Option<Item> {
+        let open = self.here();
+        self.expect("{", "and the rules after `policy`").then_some(())?;
+        self.in_policy = true;
+        let (rules, body_span) = self.policy_rules(open, true);
+        self.in_policy = false;
+        Some(Item::Policy(PolicyBlock { rules, body_span, span: self.since(start) }))
+    }
+
+    /// Rules up to the brace that closes them. Those of a tool have no rules of their own.
+    fn policy_rules(&mut self, open: Span, outermost: bool) -> (Vec<PolicyRule>, Span) {
+        let mut rules = Vec::new();
+        while !self.at("}") && !self.at_end() && !self.at_item() {
+            let before = self.at;
+            match self.policy_rule(outermost) {
+                Some(rule) => rules.push(rule),
+                None => {
+                    while !self.at("}") && !self.at_end() && !self.at_item() && !self.eat(";") {
+                        self.bump();
+                    }
+                    if self.at == before {
+                        break;
+                    }
+                }
+            }
+        }
+        self.close(open, "}", "this policy");
+        (rules, self.since(open))
+    }
+
+    fn policy_rule(&mut self, outermost: bool) -> Option<PolicyRule> {
+        let start = self.here();
+        let key = self.key("a rule of the policy")?;
+        let (mut args, mut condition, mut reason, mut rules) = (Vec::new(), None, None, None);
+        let has_rules = outermost && matches!(&*key.text, "tool" | "unknown_tools" | "output");
+        if key.text == "allow" {
+            condition = Some(self.expr());
+            if self.eat_word("else") {
+                reason = Some(self.string("why a call is refused, in quotes after `else`")?);
+            }
+        }
+        while condition.is_none() {
+            let open = self.here();
+            match self.now() {
+                Token::Punct("{") if has_rules => {
+                    self.bump();
+                    rules = Some(self.policy_rules(open, false));
+                    break;
+                }
+                Token::Word if self.at_word("when") => {
+                    self.bump();
+                    condition = Some(self.expr());
+                }
+                Token::Word => args.push(PolicyArg::Word(self.key("a word of the rule")?)),
+                Token::Str => args.push(PolicyArg::Text(self.string_token())),
+                Token::Number => args.push(PolicyArg::Number(self.number("a number")?)),
+                Token::Punct("[" | "{") => args.push(PolicyArg::Value(self.expr())),
+                _ => break,
+            }
+        }
+        match &rules {
+            // As after other declarations that end with a brace.
+            Some(_) => {
+                self.eat(";");
+            }
+            None => self.semicolon("the rule")?,
+        }
+        Some(PolicyRule { key, args, condition, reason, rules, span: self.since(start) })
     }
 
     fn offered(&mut self) -> Option<Offered> {

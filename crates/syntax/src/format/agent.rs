@@ -167,6 +167,10 @@ impl Marks<'_> {
                     self.block(&p.body);
                     (p.span, true)
                 }
+                Item::Policy(p) => {
+                    self.rules(&p.rules, p.body_span);
+                    (p.span, true)
+                }
                 Item::Workflow(w) => {
                     self.signature(&w.params, &w.result);
                     self.kind(w.body_span, BracketKind::Block);
@@ -192,6 +196,28 @@ impl Marks<'_> {
             let gap = if block || after_block { Gap::Blank } else { Gap::Line };
             after_block = block;
             self.break_at(self.first(span), gap);
+        }
+    }
+
+    /// The rules of a policy, each on a line.
+    fn rules(&mut self, rules: &[PolicyRule], body: Span) {
+        // An explicit stack of what is still to be laid out: rules of tools stand inside of others.
+        let mut work = vec![(rules, body)];
+        while let Some((rules, body)) = work.pop() {
+            self.kind(body, BracketKind::Block);
+            for rule in rules {
+                self.break_at(self.first(rule.span), Gap::Line);
+                for arg in &rule.args {
+                    if let PolicyArg::Value(e) = arg {
+                        self.expr(e);
+                    }
+                }
+                rule.condition.iter().for_each(|e| self.expr(e));
+                if let Some((inner, body)) = &rule.rules {
+                    self.no_semicolon(rule.span);
+                    work.push((inner, *body));
+                }
+            }
         }
     }
 

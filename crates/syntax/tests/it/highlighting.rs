@@ -48,6 +48,8 @@ fn colors(file: &str) -> Vec<(String, BTreeSet<String>)> {
 /// The color of a role; words that only stand where a name would have none.
 fn color(word: &str, role: Role) -> Option<&'static str> {
     Some(match role {
+        // It has one color, also where it names a policy.
+        Role::Item if word == "policy" => "storage.modifier",
         Role::Item | Role::Step => "storage.type",
         Role::Statement if word == "let" => "storage.type",
         Role::Statement | Role::Part => "keyword.control",
@@ -55,7 +57,7 @@ fn color(word: &str, role: Role) -> Option<&'static str> {
         Role::Flow => "storage.modifier",
         Role::Type => "support.type",
         Role::Constant => "constant.language",
-        Role::Field => return None,
+        Role::Field | Role::Rule => return None,
     })
 }
 

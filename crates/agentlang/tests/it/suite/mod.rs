@@ -112,9 +112,19 @@ pub fn found_at(
     files.known.entry(path.to_string()).or_insert(file);
     let (mut module, mut found) = agentlang::check_files(file, text, &mut files);
     let mut sources = files.sources;
-    if let (Some(module), Some(policy)) = (&mut module, policy_beside(Path::new(path), &mut sources)) {
-        module.assume(&policy);
-        found.extend(policy.check_named(&module.policies()));
+    if let Some(module) = &mut module {
+        match policy_of(Path::new(path), module, &mut sources) {
+            Ok(Some(policy)) => {
+                module.assume(&policy);
+                found.extend(policy.check_named(&module.policies()));
+                // What does not fit the tools is found where the policy is put into a term.
+                if let Some(Ok(mut code)) = module.entries().first().map(|e| module.lower(e)) {
+                    found.extend(policy.apply_to(&mut code, &module.policies()));
+                }
+            }
+            Ok(None) => {}
+            Err(wrong) => found.extend(wrong),
+        }
     }
     for d in &found {
         // Every finding can be printed, and has a registered code.
@@ -128,12 +138,26 @@ pub fn found_at(
     (sources, module, found)
 }
 
-/// The policy for the program of a path: `NAME.policy.toml` beside `NAME.agent`.
-pub fn policy_beside(path: &Path, sources: &mut Sources) -> Option<Policy> {
+/// The policy for the program of a path: `NAME.policy.toml` beside `NAME.agent`, and the program's own.
+pub fn policy_of(
+    path: &Path,
+    module: &agentlang::Module,
+    sources: &mut Sources,
+) -> Result<Option<Policy>, Vec<Diagnostic>> {
     let path = path.with_extension("policy.toml");
-    let text = std::fs::read_to_string(&path).ok()?;
-    let file = sources.add(path.display().to_string(), text.as_str());
-    Some(Policy::parse(file, &text).unwrap_or_else(|found| panic!("{found:#?}")))
+    let block = module.policy_block()?;
+    let policy = match (std::fs::read_to_string(&path).ok(), block) {
+        (None, None) => return Ok(None),
+        (None, Some(block)) => Policy::of_block(FileId(0), &block),
+        (Some(text), block) => {
+            let file = sources.add(path.display().to_string(), text.as_str());
+            match block {
+                None => Policy::parse(file, &text),
+                Some(block) => Policy::parse_with(file, &text, &block),
+            }
+        }
+    };
+    policy.map(Some)
 }
 
 /// The term of an entry point, under the policy beside the program if there is one, and the machine's
@@ -145,10 +169,13 @@ pub fn under_policy(
 ) -> (core_ir::Code, machine::Config) {
     let mut code = module.lower(entry).unwrap();
     let mut config = machine::Config::default();
-    if let Some(policy) = policy_beside(path, &mut Sources::new()) {
-        assert_eq!(policy.apply_named(&mut code, &module.policies()), []);
-        assert_eq!(policy.apply(&mut code), []);
+    // Sources count their files from zero, which the program is.
+    let mut sources = Sources::new();
+    sources.add("", "");
+    if let Some(policy) = policy_of(path, module, &mut sources).unwrap() {
+        assert_eq!(policy.apply_to(&mut code, &module.policies()), []);
         config.lattice = policy.lattice;
+        config.answer = policy.answer.clone();
     }
     (code, config)
 }
@@ -191,6 +218,8 @@ pub enum Turn {
         result: Result<Data, String>,
     },
     Late(String),
+    /// A person approves a call of a tool, or says why not.
+    Approve(String, Result<(), String>),
     Recall(String, Option<Data>),
     Remember(String, serde_json::Value),
     /// Expected beginning of the next model call's system message.
@@ -267,6 +296,11 @@ pub fn runs(text: &str) -> Vec<Run> {
             "Remember" => {
                 let (key, value) = rest.split_once(": ").unwrap();
                 run.turns.push_back(Turn::Remember(key.to_string(), json(value, line_number)));
+            }
+            "Approve" => {
+                let (name, answer) = rest.split_once(": ").unwrap();
+                let answer = if answer == "yes" { Ok(()) } else { Err(answer.to_string()) };
+                run.turns.push_back(Turn::Approve(name.to_string(), answer));
             }
             "Late:" => run.turns.push_back(Turn::Late(rest.to_string())),
             "Result:" | "Fails:" => run.expected = Some(format!("{word} {rest}")),

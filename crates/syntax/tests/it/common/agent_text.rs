@@ -137,7 +137,12 @@ impl Maker<'_> {
     fn item(&mut self) {
         // A declaration begins on a line of its own, as the parser's recovery expects.
         self.out.push('\n');
-        match self.below(9) {
+        match self.below(10) {
+            8 => {
+                self.put("policy {");
+                self.rules(true);
+                self.token("}");
+            }
             0 => {
                 self.put("type Alias =");
                 self.ty();
@@ -198,6 +203,44 @@ impl Maker<'_> {
                 self.put("pipeline p");
                 self.params();
                 self.block();
+            }
+        }
+    }
+
+    /// Rules of a policy; those of a tool have none.
+    fn rules(&mut self, outermost: bool) {
+        for _ in 0..self.below(4) {
+            match self.below(if outermost { 8 } else { 7 }) {
+                0 => self.put("lattice levels ;"),
+                1 => self.put("bound body untrusted secret ;"),
+                2 => {
+                    self.put("approve when");
+                    self.expr();
+                    self.token(";");
+                }
+                3 => {
+                    self.token("allow");
+                    self.expr();
+                    self.put("else \"too_much\" ;");
+                }
+                4 => {
+                    self.token("among");
+                    self.list("{", "}", 2, |g| {
+                        g.name();
+                        g.put(": \"request\"");
+                    });
+                    self.token(";");
+                }
+                5 => self.put("at_most 3 ;"),
+                6 => self.put("model \"*\" untrusted ;"),
+                _ => {
+                    self.put("tool pay {");
+                    self.rules(false);
+                    self.token("}");
+                    if self.below(2) == 0 {
+                        self.token(";");
+                    }
+                }
             }
         }
     }
