@@ -81,6 +81,40 @@ module.exports = grammar({
         $.function,
         $.workflow,
         $.test,
+        $.policy,
+      ),
+
+    policy: ($) => seq('policy', $.policy_rules),
+
+    policy_rules: ($) => seq("{", repeat($.policy_rule), "}"),
+
+    policy_rule: ($) =>
+      choice(
+        seq(
+          field("key", 'allow'),
+          field("condition", $._expression),
+          optional(seq('else', $.string)),
+          ";",
+        ),
+        seq(
+          field("key", choice('tool', 'unknown_tools', 'output')),
+          optional(choice($.identifier, $.string)),
+          $.policy_rules,
+          optional(";"),
+        ),
+        seq(
+          field(
+            "key",
+            choice(
+              'lattice', 'principal', 'readers', 'sources', 'place', 'model', 'control', 'arguments', 'bound',
+              'result', 'among', 'plain', 'pattern', 'completes', 'approve', 'at_most', 'clearance', 'pure',
+              'reads', 'writes',
+            ),
+          ),
+          repeat(choice($.identifier, 'below', $.string, $.number, $.list, $.record)),
+          optional(seq('when', field("condition", $._expression))),
+          ";",
+        ),
       ),
 
     use: ($) => seq('use', field("path", $.string), ";"),
