@@ -336,7 +336,7 @@ impl<'p> Reader<'p> {
         }
         let id = object?;
         let object = world.object(id);
-        // `GmailToolkit(…).get_tools()`, perhaps among the arguments of the agent that has the place.
+        // `GmailToolkit(…).get_tools()`.
         if let Some(base) = toolkit(world, id) {
             let kit = world.object(base);
             if is_client(kit.short()) {
@@ -393,6 +393,10 @@ impl<'p> Reader<'p> {
             && let Some(facts) = selected(world, id, tool.span)
         {
             return Some(facts);
+        }
+        // The place of an agent is that of tools which its framework brings.
+        if object.arg("tools").is_some() {
+            return None;
         }
         // What comes from a client or a toolkit in some way: `load_mcp_tools(session)`, one of its tools.
         let from: Vec<ObjectId> = provenance(world, id);
@@ -813,14 +817,10 @@ fn of_client(words: &[String], client: &str, span: Span) -> Option<ToolFacts> {
     all.map(|facts| ToolFacts { toolkit: Some(client.into()), ..facts })
 }
 
-/// The object whose tools a call gives, or one of the arguments of a call.
+/// The object whose tools a call gives.
 fn toolkit(world: &World<'_>, id: ObjectId) -> Option<ObjectId> {
-    let kit = |id: ObjectId| {
-        let object = world.object(id);
-        object.base.filter(|b| MAKERS.contains(&object.short()) && world.object(*b).class.is_none())
-    };
-    let args = world.object(id).args.iter();
-    kit(id).or_else(|| args.filter_map(|a| world.object_of(&a.value)).find_map(|(arg, _)| kit(arg)))
+    let object = world.object(id);
+    object.base.filter(|b| MAKERS.contains(&object.short()) && world.object(*b).class.is_none())
 }
 
 /// The innermost mapping of a file's documents around a place.

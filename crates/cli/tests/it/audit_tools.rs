@@ -412,3 +412,37 @@ fn tools_of_a_capability_are_those_of_the_agent() {
         .any(|p| p["kind"] == "leaks" && p["source"]["name"] == "read" && p["sink"]["name"] == "answer");
     assert!(leaks, "{programs:?}");
 }
+
+/// A folder `agents` of the project is not the package of that name.
+#[test]
+fn agents_of_a_folder_of_that_name_are_read() {
+    let reader = "from smolagents import CodeAgent, DuckDuckGoSearchTool\n\n\
+                  def build_reader_agent():\n    \
+                  return CodeAgent(tools=[DuckDuckGoSearchTool()], model=m, name='reader', description='Reads.')\n";
+    let editor = "from smolagents import CodeAgent\nfrom agents.reader import build_reader_agent\n\n\
+                  def build_editor_agent():\n    reader = build_reader_agent()\n    \
+                  return CodeAgent(tools=[], model=m, managed_agents=[reader], name='editor')\n";
+    let programs = audit(&[
+        ("agents/__init__.py", String::new()),
+        ("agents/reader.py", reader.into()),
+        ("agents/editor.py", editor.into()),
+    ]);
+    let editor = programs.iter().find(|p| p["name"] == "editor").unwrap();
+    assert_eq!(editor["path"], "agents/editor.py", "{programs:?}");
+    assert!(!editor["paths"].as_array().unwrap().is_empty(), "{programs:?}");
+}
+
+/// Tools that a framework brings are not those of a client among the arguments of the agent.
+#[test]
+fn tools_that_a_deep_agent_brings_have_their_own_names() {
+    let text = "from deepagents import create_deep_agent\n\
+                from langchain_mcp_adapters.client import MultiServerMCPClient\n\n\
+                async def build():\n    \
+                client = MultiServerMCPClient({'fetch': {'command': 'uvx', 'args': ['mcp-server-fetch']}})\n    \
+                tools = await client.get_tools()\n    \
+                return create_deep_agent(model='openai:gpt-4o', tools=tools, system_prompt='Look.')\n";
+    let programs = audit(&[("m.py", text.to_string())]);
+    let tools = programs[0]["tools"].as_array().unwrap();
+    let server = |name: &str| tools.iter().find(|t| t["name"] == name).map(|t| t["server"].clone());
+    assert_eq!(server("write_file"), Some(Value::Null), "{tools:?}");
+}

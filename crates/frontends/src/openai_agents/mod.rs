@@ -100,15 +100,18 @@ impl Frontend for OpenAiAgents {
     }
 
     fn detect(&self, file: &File) -> u8 {
+        // A project of another framework may have a folder of this name.
+        const OTHERS: &[&str] = &[
+            "autogen_agentchat",
+            "crewai",
+            "google",
+            "langgraph",
+            "llama_index",
+            "pydantic_ai",
+            "smolagents",
+        ];
         let makes = || py::makes(file, |name| name.ends_with("Agent") || name == "Runner");
-        if py::imports(file, &["agents"])
-            && makes()
-            && !py::imports(file, &["crewai", "autogen_agentchat", "langgraph", "google"])
-        {
-            80
-        } else {
-            0
-        }
+        if py::imports(file, &["agents"]) && makes() && !py::imports(file, OTHERS) { 80 } else { 0 }
     }
 
     fn lower(&self, project: &Project, main: usize) -> Compiled {
