@@ -389,6 +389,8 @@ pub struct FlowReport {
     pub covered: Vec<CoveredPart>,
     /// The most that the labels in the result may be; `None` if no run has a result.
     pub result: Option<Data>,
+    /// Where the labels in the result come from.
+    pub result_sources: Vec<Source>,
     /// The most that the label of an error may be; `None` if no run fails.
     pub error: Option<Data>,
     /// Place and reason where the analysis gave up; then nothing else is known.
@@ -429,16 +431,15 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
     }
     let gave_up = a.gave_up;
     let sites = std::mem::take(&mut a.sites);
+    let result = end.result.map(|v| v.deep(&mut a.taints));
     let mut report = FlowReport {
         sites: Vec::new(),
         reclassifications: Vec::new(),
         passed: Vec::new(),
         idle_sets: idle_sets(&mut a.taints.lattice, code),
         covered: covered(&mut a.taints.lattice, code),
-        result: end.result.map(|v| {
-            let deep = v.deep(&mut a.taints);
-            shown(&a.taints, deep)
-        }),
+        result: result.map(|label| shown(&a.taints, label)),
+        result_sources: result.map_or_else(Vec::new, |label| sources(&mut a.taints, label, None)),
         error: end.error.map(|e| shown(&a.taints, e.label.hi)),
         gave_up,
     };

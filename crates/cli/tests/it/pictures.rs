@@ -28,7 +28,7 @@ fn an_agent_with_its_tools_is_one_box_that_says_what_taints_it() {
 }
 
 #[test]
-fn edges_say_which_labels_reach_a_call() {
+fn edges_say_which_labels_reach_a_call_and_the_result() {
     let picture = drawn("mermaid", "examples/policies/invoice.agent", &[]);
     let number = |text: &str| {
         let line = picture.lines().find(|l| l.contains(text)).expect("it is drawn");
@@ -41,6 +41,12 @@ fn edges_say_which_labels_reach_a_call() {
         assert!(picture.contains(&edge), "{edge} is not in\n{picture}");
     }
     assert!(picture.contains(&format!(" --> {read}\n")), "{picture}");
+    let url = drawn("mermaid", "examples/attacks/url.agent", &[]);
+    let result = url.lines().find(|l| l.contains("([\"result\"])")).expect("it is drawn");
+    let result = result.trim().split('(').next().unwrap_or_default();
+    assert!(url.contains(&format!("-->|\"final; untrusted, secret\"| {result}\n")), "{url}");
+    // What the agent's own tools bring in does not come from the input.
+    assert!(url.contains("  n0 --> n1\n") && url.contains("-->|\"stopped\"|"), "{url}");
 }
 
 #[test]

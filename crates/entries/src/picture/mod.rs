@@ -7,7 +7,7 @@ mod svg;
 
 use crate::{Runnable, policy};
 use ::policy::Policy;
-use analysis::flow::{self, Cause, FlowReport, Sink, Site, Verdict};
+use analysis::flow::{self, Cause, FlowReport, Sink, Site, Source, Verdict};
 use core_ir::draw::{Mark, Node, NodeShape, Picture};
 use core_ir::{Code, ModelRoutes};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub fn of_term(code: &Arc<Code>, policy: Option<&Policy>, routes: &ModelRoutes, 
 }
 
 /// Marks the nodes whose calls are refused, or may be, with where the data comes from that breaks the bound.
-/// An edge to a call says which labels reach the call.
+/// An edge to a call or to the result says which labels reach it.
 fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
     let mut reaching: Vec<Option<&'static str>> = Vec::new();
     for node in &mut picture.nodes {
@@ -42,23 +42,18 @@ fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
         });
         node.mark = worst.max().unwrap_or_default();
         let mut said = Vec::new();
-        let (mut untrusted, mut secret) = (false, false);
         for source in sites.iter().flat_map(|s| &s.checks).flat_map(|c| &c.sources) {
-            let Some(what) = named(source.untrusted, source.secret) else { continue };
-            let data = !matches!(
-                source.origin.cause,
-                Cause::Try | Cause::Bound(_) | Cause::Reclassified | Cause::Input
-            );
-            if !data {
-                continue;
-            }
-            (untrusted, secret) = (untrusted || source.untrusted, secret || source.secret);
+            let Some(what) = kinds([source]) else { continue };
             let line = format!("{what}: {}", source.origin.describe());
             if source.breaks && !said.contains(&line) {
                 said.push(line);
             }
         }
-        reaching.push(named(untrusted, secret));
+        // What an agent's own calls bring in comes along no edge.
+        let is_outside =
+            |source: &&Source| !node.terms.iter().any(|term| code.span(*term) == source.origin.span);
+        let sources = sites.iter().flat_map(|s| &s.checks).flat_map(|c| &c.sources);
+        reaching.push(kinds(sources.filter(is_outside)));
         let more = said.len().saturating_sub(SOURCES);
         said.truncate(SOURCES);
         node.lines.extend(said);
@@ -66,14 +61,28 @@ fn mark(picture: &mut Picture, code: &Code, report: &FlowReport) {
             node.lines.push(format!("and {more} more"));
         }
     }
+    // The result is drawn last.
+    if let (Some(node), Some(labels)) = (picture.nodes.last(), reaching.last_mut())
+        && node.look == NodeShape::End
+    {
+        *labels = kinds(&report.result_sources);
+    }
     for (_, to, text) in &mut picture.edges {
         let Some(labels) = reaching.get(*to).copied().flatten() else { continue };
         *text = if text.is_empty() { labels.into() } else { format!("{text}; {labels}") };
     }
 }
 
-/// Words for a label; `None` for what is trusted and public.
-fn named(untrusted: bool, secret: bool) -> Option<&'static str> {
+/// Words for the labels that come from data of the program's own; `None` if all of that is trusted and
+/// public.
+fn kinds<'s>(sources: impl IntoIterator<Item = &'s Source>) -> Option<&'static str> {
+    let (mut untrusted, mut secret) = (false, false);
+    for source in sources {
+        let cause = &source.origin.cause;
+        if !matches!(cause, Cause::Try | Cause::Bound(_) | Cause::Reclassified | Cause::Input) {
+            (untrusted, secret) = (untrusted || source.untrusted, secret || source.secret);
+        }
+    }
     match (untrusted, secret) {
         (true, true) => Some("untrusted, secret"),
         (true, false) => Some("untrusted"),
