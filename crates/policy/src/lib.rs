@@ -1,7 +1,7 @@
 //! Policy files: flow signatures for tools and models that say nothing themselves.
 //!
-//! Entry points: [`Policy::parse`] reads a file, [`Policy::apply`] puts what it says into a program's tools,
-//! [`Policy::apply_named`] what it says under the names that a program's tools refer to.
+//! Entry points: [`Policy::parse`] reads a file, [`Policy::parse_with`] one with the block of a program, and
+//! [`Policy::apply_to`] puts what they say into a program's tools.
 //!
 //! Invariant: pure and total; every mistake is a diagnostic with its place in the file.
 //! Invariant: a policy that has a mistake is not applied at all. Half a policy protects nobody.

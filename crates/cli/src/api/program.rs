@@ -49,10 +49,19 @@ pub struct Pipeline {
 }
 
 impl Program {
-    /// Reads a program in the language `.agent`. It may import nothing.
+    /// Reads a program in the language `.agent`, with the policy that it has. It may import nothing.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with it. A program that names a policy of a file is one of them.
+    ///
+    /// # Examples
+    /// ```
+    /// let text = "tool pay(to: String) -> String reads {}\n\
+    ///     policy { tool pay { arguments trusted; } }\n\
+    ///     pipeline main(to: String untrusted) -> String { let r = pay(to); return r; }";
+    /// let program = entail::Program::from_source(text).unwrap();
+    /// assert!(program.check().iter().any(|finding| finding.code == "S101"));
+    /// ```
     pub fn from_source(text: &str) -> Result<Program, Error> {
         struct Nothing;
         impl agentlang::Loader for Nothing {
@@ -63,20 +72,22 @@ impl Program {
         let mut sources = Sources::new();
         let file = sources.add("<source>", text);
         let (module, mut found) = agentlang::check_files(file, text, &mut Nothing);
-        let runnables = module.map(|m| load::pipelines(&m, &mut found)).unwrap_or_default();
+        let Some(mut module) = module else { return Err(Error::of_program(&sources, &found)) };
+        let policy = policy::of_program(&mut sources, None, file, &module)
+            .map_err(|problem| Error::of_problem(&sources, problem))?;
+        found.extend(policy::check_named(policy.as_ref(), &mut module));
+        let mut runnables = load::pipelines(&module, &mut found);
         if has_errors(&found) {
             return Err(Error::of_program(&sources, &found));
         }
+        let named = module.policies();
+        if let Some(policy) = &policy {
+            policy::apply(policy, &named, runnables.iter_mut().map(|r| &mut r.code))
+                .map_err(|problem| Error::of_problem(&sources, problem))?;
+        }
         Ok(Program::new(
             sources,
-            Loaded {
-                runnables,
-                found,
-                policy: None,
-                named: Vec::new(),
-                routes: ModelRoutes::default(),
-                declared: Vec::new(),
-            },
+            Loaded { runnables, found, policy, named, routes: ModelRoutes::default(), declared: Vec::new() },
             Pricing::default(),
             None,
         ))
