@@ -3,6 +3,7 @@
 
 mod calculus;
 mod formatting;
+mod policy_block;
 mod suite;
 mod surface;
 mod surface_hostile;
