@@ -71,6 +71,8 @@ pub struct Policy {
     has_block: bool,
     /// For tools of which nothing is known but the name, unless they are named.
     unknown: Option<Signature>,
+    /// True if that is said by the file, and not by the program.
+    unknown_is_of_file: bool,
     /// Keys that tools write and read, for whoever keeps labels.
     memory: BTreeMap<Name, Memory>,
     /// The file as it was read.
@@ -171,6 +173,7 @@ impl Policy {
                 let mut policy = reader.policy(file, &merged);
                 policy.own = reader.own_tools(block);
                 policy.has_block = true;
+                policy.unknown_is_of_file = root.get("unknown_tools").is_some();
                 let text = match kept {
                     Some(_) => text.to_string(),
                     None => {
@@ -295,6 +298,8 @@ impl Policy {
         let globals = code.globals().clone();
         for decl in &mut code.tools {
             let decl = Arc::make_mut(decl);
+            // The program may say what it does, and the file has the last word all the same.
+            let was_unknown = decl.is_unknown();
             let own = self.own(decl, uses);
             if let Some(says) = &own {
                 says.put(decl, &mut found);
@@ -303,7 +308,10 @@ impl Policy {
             let table = tables.get(&**decl.called()).copied();
             let of_file = match table {
                 Some(table) => Some(&table.says),
-                None => self.unknown.as_ref().filter(|_| decl.is_unknown()),
+                None => self
+                    .unknown
+                    .as_ref()
+                    .filter(|_| was_unknown && (own.is_none() || self.unknown_is_of_file)),
             };
             if let Some(says) = of_file {
                 says.put(decl, &mut found);
@@ -568,6 +576,7 @@ impl PolicyReader {
             own: Vec::new(),
             has_block: false,
             unknown: None,
+            unknown_is_of_file: true,
             memory: BTreeMap::new(),
             text: "".into(),
         };

@@ -170,6 +170,13 @@ impl Policy {
         for says in self.tools.iter().filter(|t| *t.name == **decl.called()).map(|t| &t.says) {
             out.add(says);
         }
+        let is_named = self.tools.iter().any(|t| *t.name == **decl.called());
+        if let Some(says) = self.unknown.as_ref().filter(|_| self.unknown_is_of_file)
+            && !is_named
+            && decl.is_unknown()
+        {
+            out.add(says);
+        }
         for u in uses.iter().filter(|u| *u.tool == *decl.name) {
             let Some(says) = self.says(u) else { continue };
             match &u.param {

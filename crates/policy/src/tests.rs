@@ -754,3 +754,18 @@ fn the_author_of_each_rule_is_known() {
         ]
     );
 }
+
+#[test]
+fn rules_of_the_file_for_unknown_tools_hold_for_those_that_the_block_describes() {
+    let own = "[tools.mystery]\neffect = \"read\"\napprove = \"if-refused\"\nat_most = 2\n";
+    let mystery = |file: &str| {
+        let policy = Policy::parse_with(FileId(0), file, &block(own)).unwrap();
+        let mut code = program();
+        assert_eq!(policy.apply_to(&mut code, &[]), []);
+        (*code.tools[2]).clone()
+    };
+    assert_eq!((mystery("").effect, mystery("").approve), (EffectClass::Read, Approve::IfRefused));
+    let strict = mystery("[unknown_tools]\neffect = \"write\"\n");
+    assert_eq!((strict.effect, &strict.control), (EffectClass::Write, &LabelSpec::BOTTOM));
+    assert_eq!((strict.approve, strict.at_most), (Approve::Never, Some(2)));
+}
