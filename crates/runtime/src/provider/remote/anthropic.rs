@@ -4,12 +4,12 @@
 //! are signed. So an answer that has both is kept in its own words, which the next requests repeat; of other
 //! answers the text or the calls are enough.
 
-use super::convert::{Plan, Received, WireMessage, counted, no_message, object, without};
+use super::convert::{Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, without};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, excerpt};
-use crate::provider::{Finish, ModelError, VerbatimReply};
+use crate::provider::{Finish, ModelError};
 use core_ir::vendor;
 use serde_json::{Map, Value as Json, json};
 
@@ -105,24 +105,12 @@ fn body(plan: &Plan<'_>) -> Json {
     body.insert("max_tokens".into(), plan.call.output_limit().unwrap_or(USUAL_OUTPUT).into());
     let mut system: Vec<String> = plan.instruction().into_iter().collect();
     let mut messages: Vec<Json> = Vec::new();
-    let in_words = plan.call.tools.is_empty();
-    let mut turns = plan.turns().into_iter();
-    while let Some(turn) = turns.next() {
+    let calls = if plan.call.tools.is_empty() { Calls::InWords } else { Calls::Shown };
+    for turn in plan.turns(calls) {
         match turn {
-            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
-                if !in_words && words["model"] == *plan.options.model =>
-            {
-                // The result of this call, and its other calls with theirs.
-                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
-                    WireMessage::Result { text, .. } => Some(text),
-                    _ => None,
-                });
-                let results: Vec<&str> = results.collect();
-                repeat(&mut messages, &words["content"], &results);
-            }
             // Instructions have a place of their own at the beginning; later ones are said.
             WireMessage::System(text) if messages.is_empty() => system.push(text.to_string()),
-            turn => add(&mut messages, &turn, in_words),
+            turn => add(&mut messages, turn),
         }
     }
     if messages.first().is_none_or(|m| m["role"] != "user") {
@@ -177,20 +165,13 @@ fn body(plan: &Plan<'_>) -> Json {
     Json::Object(body)
 }
 
-/// Adds a turn to the messages, in which user and assistant take turns. Where no tools are on offer the
-/// protocol allows no calls: earlier ones are told `in_words`.
-fn add(messages: &mut Vec<Json>, turn: &WireMessage<'_>, in_words: bool) {
+/// Adds a turn to the messages, in which user and assistant take turns.
+fn add(messages: &mut Vec<Json>, turn: WireMessage<'_>) {
     // A block without text is refused.
     let text = |t: &str| json!({"type": "text", "text": if t.trim().is_empty() { "(nothing)" } else { t }});
     let (role, block) = match turn {
-        WireMessage::System(t) | WireMessage::User(t) => ("user", text(t)),
-        WireMessage::Assistant(t) => ("assistant", text(t)),
-        WireMessage::Call { name, args, .. } if in_words => {
-            ("assistant", text(&format!("I call the tool {name} with {}", args.to_json())))
-        }
-        WireMessage::Result { text: result, .. } if in_words => {
-            ("user", text(&format!("Its result: {result}")))
-        }
+        WireMessage::System(t) | WireMessage::User(t) => ("user", text(&t)),
+        WireMessage::Assistant(t) => ("assistant", text(&t)),
         WireMessage::Call { id, name, args, .. } => {
             // Arguments that are no object can't be shown as they were.
             (
@@ -199,6 +180,7 @@ fn add(messages: &mut Vec<Json>, turn: &WireMessage<'_>, in_words: bool) {
             )
         }
         WireMessage::Result { id, text } => ("user", result(&json!(id), text)),
+        WireMessage::Answer { words, results } => return repeat(messages, words, &results),
     };
     push(messages, role, block);
 }
@@ -229,16 +211,9 @@ fn is(block: &Json, kind: &str) -> bool {
     block.get("type").is_some_and(|t| t == kind)
 }
 
-/// Adds a block to the last message, or begins one.
+/// Adds a block.
 fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
-    if let Some(last) = messages.last_mut()
-        && last["role"] == role
-        && let Some(blocks) = last["content"].as_array_mut()
-    {
-        blocks.push(block);
-    } else {
-        messages.push(json!({"role": role, "content": [block]}));
-    }
+    push_part(messages, role, "content", block);
 }
 
 /// Reads an answer.

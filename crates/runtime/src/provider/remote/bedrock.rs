@@ -4,12 +4,12 @@
 //! type of an answer is said in the instructions.
 
 use super::aws::AwsCredentials;
-use super::convert::{Plan, Received, WireMessage, counted, no_message, object};
+use super::convert::{Calls, Plan, Received, WireMessage, counted, no_message, object, push_part};
 use super::endpoint::{Endpoint, required};
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, StreamKind, Structured};
-use crate::provider::{Finish, ModelError, VerbatimReply};
+use crate::provider::{Finish, ModelError};
 use crate::{ConfigError, ConfigErrorKind, Environment};
 use core_ir::Num;
 use runs::percent_encoded;
@@ -114,33 +114,14 @@ fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     let mut system: Vec<String> = plan.instruction().into_iter().collect();
     let mut messages: Vec<Json> = Vec::new();
-    // Without tools on offer the protocol allows no calls: earlier ones are told in words.
-    let in_words = plan.call.tools.is_empty();
-    let mut turns = plan.turns().into_iter();
-    while let Some(turn) = turns.next() {
+    let calls = if plan.call.tools.is_empty() { Calls::InWords } else { Calls::Shown };
+    for turn in plan.turns(calls) {
         match turn {
-            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
-                if !in_words && words["model"] == *plan.options.model =>
-            {
-                // The result of this call, and its other calls with theirs.
-                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
-                    WireMessage::Result { text, .. } => Some(text),
-                    _ => None,
-                });
-                let results: Vec<&str> = results.collect();
-                repeat(&mut messages, &words["content"], &results);
-            }
+            WireMessage::Answer { words, results } => repeat(&mut messages, words, &results),
             // Instructions have a place of their own at the beginning; later ones are said.
             WireMessage::System(said) if messages.is_empty() => system.push(said.to_string()),
-            WireMessage::System(said) | WireMessage::User(said) => push(&mut messages, "user", text(said)),
-            WireMessage::Assistant(said) => push(&mut messages, "assistant", text(said)),
-            WireMessage::Call { name, args, .. } if in_words => {
-                let said = format!("I call the tool {name} with {}", args.to_json());
-                push(&mut messages, "assistant", text(&said));
-            }
-            WireMessage::Result { text: said, .. } if in_words => {
-                push(&mut messages, "user", text(&format!("Its result: {said}")));
-            }
+            WireMessage::System(said) | WireMessage::User(said) => push(&mut messages, "user", text(&said)),
+            WireMessage::Assistant(said) => push(&mut messages, "assistant", text(&said)),
             WireMessage::Call { id, name, args, .. } => {
                 let call = json!({"toolUseId": id, "name": name, "input": object(args.to_json())});
                 push(&mut messages, "assistant", json!({ "toolUse": call }));
@@ -207,16 +188,9 @@ fn result(id: &Json, said: &str) -> Json {
     json!({"toolResult": {"toolUseId": id, "content": [text(said)]}})
 }
 
-/// Adds a block to the last message, or begins one.
+/// Adds a block.
 fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
-    if let Some(last) = messages.last_mut()
-        && last["role"] == role
-        && let Some(blocks) = last["content"].as_array_mut()
-    {
-        blocks.push(block);
-    } else {
-        messages.push(json!({"role": role, "content": [block]}));
-    }
+    push_part(messages, role, "content", block);
 }
 
 /// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none

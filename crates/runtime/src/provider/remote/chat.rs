@@ -1,11 +1,11 @@
 //! Chat Completions, as OpenAI describes it and as Ollama, llama.cpp, vLLM and others speak it.
 
-use super::convert::{Plan, Received, WireMessage, arguments, counted, no_message};
+use super::convert::{Calls, Plan, Received, WireMessage, arguments, counted, no_message};
 use super::endpoint::{Endpoint, OPENAI_URL, of_environment, required};
 use super::http::Fault;
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured, excerpt};
-use crate::provider::{Finish, ModelError, VerbatimReply};
+use crate::provider::{Finish, ModelError};
 use core_ir::vendor;
 use serde_json::{Map, Value as Json, json};
 
@@ -128,22 +128,22 @@ fn body(plan: &Plan<'_>) -> Json {
     if let Some(say) = plan.instruction() {
         messages.push(json!({"role": "system", "content": say}));
     }
-    let mut turns = plan.turns().into_iter();
-    while let Some(turn) = turns.next() {
-        match turn {
-            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
-                if words["model"] == *plan.options.model =>
-            {
-                // The result of this call, and its other calls with theirs.
-                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
-                    WireMessage::Result { text, .. } => Some(text),
-                    _ => None,
-                });
-                let results: Vec<&str> = results.collect();
-                repeat(&mut messages, &words["content"], &results);
+    for turn in plan.turns(Calls::Shown) {
+        messages.push(match turn {
+            WireMessage::System(text) => json!({"role": "system", "content": text}),
+            WireMessage::User(text) => json!({"role": "user", "content": text}),
+            WireMessage::Assistant(text) => json!({"role": "assistant", "content": text}),
+            WireMessage::Call { id, name, args, .. } => json!({
+                "role": "assistant",
+                "content": null,
+                "tool_calls": [{"id": id, "type": "function", "function": {"name": name, "arguments": arguments(args)}}],
+            }),
+            WireMessage::Result { id, text } => json!({"role": "tool", "tool_call_id": id, "content": text}),
+            WireMessage::Answer { words, results } => {
+                repeat(&mut messages, words, &results);
+                continue;
             }
-            turn => messages.push(message(&turn)),
-        }
+        });
     }
     if let Some(schema) = plan.schema() {
         let format = json!({
@@ -200,20 +200,6 @@ fn repeat(messages: &mut Vec<Json>, words: &Json, results: &[&str]) {
     messages.extend(
         answers.map(|(call, text)| json!({"role": "tool", "tool_call_id": call["id"], "content": text})),
     );
-}
-
-fn message(turn: &WireMessage<'_>) -> Json {
-    match turn {
-        WireMessage::System(text) => json!({"role": "system", "content": text}),
-        WireMessage::User(text) => json!({"role": "user", "content": text}),
-        WireMessage::Assistant(text) => json!({"role": "assistant", "content": text}),
-        WireMessage::Call { id, name, args, .. } => json!({
-            "role": "assistant",
-            "content": null,
-            "tool_calls": [{"id": id, "type": "function", "function": {"name": name, "arguments": arguments(args)}}],
-        }),
-        WireMessage::Result { id, text } => json!({"role": "tool", "tool_call_id": id, "content": text}),
-    }
 }
 
 /// Reads an answer.

@@ -7,6 +7,7 @@ use crate::provider::{FaultKind, Finish, ModelCall, ModelError, Tokens, Verbatim
 use core_ir::{Data, Name, ToolDecl, Type};
 use machine::Reply;
 use serde_json::{Map, Value as Json, json};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -63,20 +64,32 @@ pub(super) struct OfferedTool<'a> {
 
 /// A message on its way. What follows a call is its result, also a complaint about its arguments.
 pub(super) enum WireMessage<'a> {
-    System(&'a str),
-    User(&'a str),
-    Assistant(&'a str),
-    /// The first call of an answer may know the words of the answer.
+    System(Cow<'a, str>),
+    User(Cow<'a, str>),
+    Assistant(Cow<'a, str>),
     Call {
         id: String,
         name: String,
         args: &'a Data,
-        said: Option<&'a VerbatimReply>,
     },
     Result {
         id: String,
         text: &'a str,
     },
+    /// An answer of this model with calls, as it was said, and the results of those calls that were made.
+    Answer {
+        words: &'a Json,
+        results: Vec<&'a str>,
+    },
+}
+
+/// How earlier calls of a conversation are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// As calls.
+    Shown,
+    /// In words: without tools on offer some protocols allow no calls.
+    InWords,
 }
 
 impl<'a> Plan<'a> {
@@ -129,7 +142,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The conversation.
-    pub(super) fn turns(&self) -> Vec<WireMessage<'_>> {
+    pub(super) fn turns(&self, calls: Calls) -> Vec<WireMessage<'_>> {
         let messages = &*self.call.messages;
         let known = |name: &Name| {
             let at = self.call.tools.iter().position(|t| t.name == *name);
@@ -139,23 +152,43 @@ impl<'a> Plan<'a> {
         // The call that the next message answers.
         let mut open: Option<String> = None;
         let mut said = self.call.said.iter().peekable();
-        for (i, m) in messages.iter().enumerate() {
+        let mut rest = messages.iter().enumerate();
+        while let Some((i, m)) = rest.next() {
             let said = said.next_if(|s| s.at == i);
             if let Some(id) = open.take() {
-                out.push(WireMessage::Result { id, text: &m.content });
+                out.push(match calls {
+                    Calls::Shown => WireMessage::Result { id, text: &m.content },
+                    Calls::InWords => WireMessage::User(format!("Its result: {}", m.content).into()),
+                });
                 continue;
             }
             out.push(match (&m.call, m.role) {
                 // A call that nothing follows can't be shown as one.
-                (Some(call), _) if i + 1 < messages.len() => {
-                    let id = format!("call_{i}");
-                    open = Some(id.clone());
-                    WireMessage::Call { id, name: known(&call.0), args: &call.1, said }
-                }
-                (_, core_ir::Role::System) => WireMessage::System(&m.content),
-                (_, core_ir::Role::Assistant) => WireMessage::Assistant(&m.content),
+                (Some(call), _) if i + 1 < messages.len() => match said {
+                    Some(VerbatimReply { calls: made, words, .. })
+                        if calls == Calls::Shown && words["model"] == *self.options.model =>
+                    {
+                        // The result of this call, and its other calls with theirs.
+                        let results = rest.by_ref().take(2 * made - 1).step_by(2);
+                        let results = results.map(|(_, m)| &*m.content).collect();
+                        WireMessage::Answer { words: &words["content"], results }
+                    }
+                    _ => {
+                        let (id, name, args) = (format!("call_{i}"), known(&call.0), &call.1);
+                        open = Some(id.clone());
+                        match calls {
+                            Calls::Shown => WireMessage::Call { id, name, args },
+                            Calls::InWords => {
+                                let said = format!("I call the tool {name} with {}", args.to_json());
+                                WireMessage::Assistant(said.into())
+                            }
+                        }
+                    }
+                },
+                (_, core_ir::Role::System) => WireMessage::System((&*m.content).into()),
+                (_, core_ir::Role::Assistant) => WireMessage::Assistant((&*m.content).into()),
                 // A result with role tool is that of a call which the program made, not the model.
-                (_, core_ir::Role::User | core_ir::Role::Tool) => WireMessage::User(&m.content),
+                (_, core_ir::Role::User | core_ir::Role::Tool) => WireMessage::User((&*m.content).into()),
             });
         }
         out
@@ -367,4 +400,16 @@ fn tool_names(tools: &[Arc<ToolDecl>]) -> Vec<String> {
         name
     });
     names.collect()
+}
+/// Adds a part to the list of the last message, or begins a message: some protocols want the parties to take
+/// turns.
+pub(super) fn push_part(messages: &mut Vec<Json>, role: &str, list: &str, part: Json) {
+    if let Some(last) = messages.last_mut()
+        && last["role"] == role
+        && let Some(parts) = last[list].as_array_mut()
+    {
+        parts.push(part);
+    } else {
+        messages.push(json!({"role": role, list: [part]}));
+    }
 }

@@ -3,12 +3,12 @@
 //! A model that thinks signs its thoughts, and wants the signatures back with the results of the calls that
 //! it made. So an answer with calls and signatures is kept in its own words, which the next requests repeat.
 
-use super::convert::{Plan, Received, WireMessage, counted, no_message, object, without};
+use super::convert::{Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, without};
 use super::endpoint::{Endpoint, required};
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured};
-use crate::provider::{Finish, ModelError, VerbatimReply};
+use crate::provider::{Finish, ModelError};
 use core_ir::vendor;
 use serde_json::{Map, Value as Json, json};
 
@@ -115,26 +115,15 @@ fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     let mut system: Vec<String> = plan.instruction().into_iter().collect();
     let mut contents: Vec<Json> = Vec::new();
-    let mut turns = plan.turns().into_iter();
     // The call that is open: results name it.
     let mut called = String::new();
-    while let Some(turn) = turns.next() {
+    for turn in plan.turns(Calls::Shown) {
         match turn {
-            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
-                if words["model"] == *plan.options.model =>
-            {
-                // The result of this call, and its other calls with theirs.
-                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
-                    WireMessage::Result { text, .. } => Some(text),
-                    _ => None,
-                });
-                let results: Vec<&str> = results.collect();
-                repeat(&mut contents, &words["content"], &results);
-            }
+            WireMessage::Answer { words, results } => repeat(&mut contents, words, &results),
             // Instructions have a place of their own at the beginning; later ones are said.
             WireMessage::System(text) if contents.is_empty() => system.push(text.to_string()),
-            WireMessage::System(text) | WireMessage::User(text) => push(&mut contents, "user", part(text)),
-            WireMessage::Assistant(text) => push(&mut contents, "model", part(text)),
+            WireMessage::System(text) | WireMessage::User(text) => push(&mut contents, "user", part(&text)),
+            WireMessage::Assistant(text) => push(&mut contents, "model", part(&text)),
             WireMessage::Call { name, args, .. } => {
                 let call = json!({"functionCall": {"name": name, "args": object(args.to_json())}});
                 push(&mut contents, "model", call);
@@ -206,16 +195,9 @@ fn result(name: &str, text: &str) -> Json {
     json!({"functionResponse": {"name": name, "response": {"result": text}}})
 }
 
-/// Adds a part to the last content, or begins one.
+/// Adds a part.
 fn push(contents: &mut Vec<Json>, role: &str, part: Json) {
-    if let Some(last) = contents.last_mut()
-        && last["role"] == role
-        && let Some(parts) = last["parts"].as_array_mut()
-    {
-        parts.push(part);
-    } else {
-        contents.push(json!({"role": role, "parts": [part]}));
-    }
+    push_part(contents, role, "parts", part);
 }
 
 /// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none

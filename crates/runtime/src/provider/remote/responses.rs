@@ -2,12 +2,12 @@
 //! `reasoning` or `reasoning_effort`, thoughts are sent back, encrypted, with the results of the calls that
 //! they led to.
 
-use super::convert::{Plan, Received, WireMessage, arguments, counted, no_message};
+use super::convert::{Calls, Plan, Received, WireMessage, arguments, counted, no_message};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
 use super::{Assembly, Dialect, Protocol, Structured};
-use crate::provider::{Finish, ModelError, VerbatimReply};
+use crate::provider::{Finish, ModelError};
 use serde_json::{Map, Value as Json, json};
 
 /// Model parameters that the source may give and the protocol knows.
@@ -47,22 +47,22 @@ fn body(plan: &Plan<'_>) -> Json {
     let mut body = Map::new();
     body.insert("model".into(), plan.options.model.as_str().into());
     let mut input: Vec<Json> = Vec::new();
-    let mut turns = plan.turns().into_iter();
-    while let Some(turn) = turns.next() {
-        match turn {
-            WireMessage::Call { said: Some(VerbatimReply { calls, words, .. }), .. }
-                if words["model"] == *plan.options.model =>
-            {
-                // The result of this call, and its other calls with theirs.
-                let results = turns.by_ref().take(2 * calls - 1).filter_map(|t| match t {
-                    WireMessage::Result { text, .. } => Some(text),
-                    _ => None,
-                });
-                let results: Vec<&str> = results.collect();
-                repeat(&mut input, &words["content"], &results);
+    for turn in plan.turns(Calls::Shown) {
+        input.push(match turn {
+            WireMessage::System(text) => json!({"role": "system", "content": text}),
+            WireMessage::User(text) => json!({"role": "user", "content": text}),
+            WireMessage::Assistant(text) => json!({"role": "assistant", "content": text}),
+            WireMessage::Call { id, name, args, .. } => {
+                json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(args)})
             }
-            turn => input.push(item(&turn)),
-        }
+            WireMessage::Result { id, text } => {
+                json!({"type": "function_call_output", "call_id": id, "output": text})
+            }
+            WireMessage::Answer { words, results } => {
+                repeat(&mut input, words, &results);
+                continue;
+            }
+        });
     }
     body.insert("input".into(), input.into());
     if let Some(say) = plan.instruction() {
@@ -140,20 +140,6 @@ fn repeat(input: &mut Vec<Json>, items: &Json, results: &[&str]) {
     input.extend(
         answers.map(|(id, text)| json!({"type": "function_call_output", "call_id": id, "output": text})),
     );
-}
-
-fn item(turn: &WireMessage<'_>) -> Json {
-    match turn {
-        WireMessage::System(text) => json!({"role": "system", "content": text}),
-        WireMessage::User(text) => json!({"role": "user", "content": text}),
-        WireMessage::Assistant(text) => json!({"role": "assistant", "content": text}),
-        WireMessage::Call { id, name, args, .. } => {
-            json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(args)})
-        }
-        WireMessage::Result { id, text } => {
-            json!({"type": "function_call_output", "call_id": id, "output": text})
-        }
-    }
 }
 
 /// Reads an answer.
