@@ -207,7 +207,21 @@ module.exports = grammar({
 
     workflow: ($) => seq('workflow', $._signature, "{", repeat(choice($.stage, $.review, $.return)), "}"),
 
-    test: ($) => seq('test', field("name", $.string), $.block),
+    test: ($) =>
+      seq('test', field("name", $.string), optional($.test_rows), optional($.test_samples), $.block),
+
+    test_rows: ($) =>
+      seq(
+        'for',
+        'each',
+        field("name", $.identifier),
+        optional(seq(":", field("type", $._type))),
+        'of',
+        field("path", $.string),
+      ),
+
+    test_samples: ($) =>
+      seq('samples', field("count", $.number), 'pass', ">=", field("rate", $.number)),
 
     _signature: ($) =>
       seq(field("name", $.identifier), $.parameters, "->", field("result", $._type)),

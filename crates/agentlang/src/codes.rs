@@ -398,6 +398,16 @@ NO_EFFECT "A093" "a flow word without effect"
 "tool send(text: String untrusted) -> Bool writes {}"
 "tool send(text: String requires trusted) -> Bool writes {}"
 
+BAD_ROWS "A094" "a data set that a test can't have"
+"`for each row of \"cases.jsonl\"` runs a test for each line of the file. Each line is a JSON object, and has the declared type if there is one. The path is relative to the folder of the program and stays in its project. A file has at most 16 MiB, a line 1 MiB, and a test 10000 runs."
+"test \"t\" for each row: String of \"cases.jsonl\" { assert row == \"\"; }"
+"type Case = Obj{ticket: String, team: String};\ntest \"t\" for each row: Case of \"cases.jsonl\" { assert length(row.ticket) > 0; }"
+
+BAD_SAMPLES "A095" "samples or a rate that a test can't have"
+"`samples 20 pass >= 0.9` runs a test 20 times, of which 18 must pass. There are 1 to 10000 samples. The rate is above 0, since a test that can't fail is no test, and at most 1."
+"test \"t\" samples 20 pass >= 90 { assert 1 == 1; }"
+"test \"t\" samples 20 pass >= 0.9 { assert 1 == 1; }"
+
 COMPILER_FAULT "A098" "a fault of the compiler"
 "The program was accepted, but its term is not well formed. This is never the program's fault; please report it together with the program."
 ""

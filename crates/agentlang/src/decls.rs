@@ -173,6 +173,8 @@ pub(super) struct ConstDecl {
 #[derive(Debug, Default)]
 pub(super) struct Decls {
     pub(super) types: Types,
+    /// The types of the rows of tests, by the place of the clause. `Any` where none is declared.
+    pub(super) rows: HashMap<Span, Type>,
     pub(super) agents: HashMap<String, AgentDecl>,
     pub(super) tools: HashMap<String, Signature>,
     /// Tasks, pipelines, functions and workflows: one name space.
@@ -290,8 +292,12 @@ impl Decls {
                 | Item::Enum(_)
                 | Item::Sum(_)
                 | Item::Agent(_)
-                | Item::Policy(_)
-                | Item::Test(_) => {}
+                | Item::Policy(_) => {}
+                Item::Test(t) => {
+                    let Some(rows) = &t.rows else { continue };
+                    let ty = rows.ty.as_ref().map_or(Type::Dyn, |ty| decls.types.ty(ty, out));
+                    decls.rows.insert(rows.span, ty);
+                }
             }
         }
         for (index, item) in program.items.iter().enumerate() {

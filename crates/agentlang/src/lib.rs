@@ -24,6 +24,7 @@ mod mocks;
 mod policies;
 mod predicate;
 mod recursion;
+mod rows;
 mod types;
 mod workflow;
 
@@ -37,6 +38,7 @@ pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
 pub use functions::function_names;
 pub use mocks::{Answer, ExpectKind, Expectation, Mock, TestPlan};
+pub use rows::{DataSet, ROW, Row, Samples};
 
 /// A program that was read and checked without errors.
 #[derive(Debug)]
@@ -139,6 +141,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     let conditions = policies::expand(&mut program);
     let decls = decls::Decls::collect(&program, &files, &mut found);
     mocks::check(file, &program, &decls, &mut found);
+    rows::check(file, &program, &decls, &mut found);
     policies::table(&program, &decls, &mut |_| None, &mut found);
     imports::check(&program, &files, &decls, &mut found);
     for item in &mut program.items {
@@ -190,7 +193,7 @@ fn entries(main: FileId, items: &[Item], decls: &decls::Decls) -> Vec<Entry> {
             Item::Test(t) if t.span.file == main => out.push(Entry {
                 name: t.name.value.clone(),
                 kind: EntryKind::Test,
-                input: Type::record([]),
+                input: rows::input_of(t, decls),
                 result: Type::Null,
                 span: t.name.span,
                 item,

@@ -308,6 +308,10 @@ impl Walk {
             }
             Item::Policy(p) => p.rules.iter().for_each(|rule| self.rule(rule)),
             Item::Test(t) => {
+                if let Some(rows) = &t.rows {
+                    rows.ty.iter().for_each(|ty| self.ty(ty));
+                    self.variable(&rows.name, true);
+                }
                 self.block(&t.body);
                 let calls = t.mocks.iter().map(|m| &m.call).chain(t.expectations.iter().map(|e| &e.call));
                 for call in calls {

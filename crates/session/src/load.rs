@@ -5,10 +5,10 @@ use crate::packages::versions;
 #[cfg(feature = "plans")]
 use crate::planning::{PlanText, Toolset};
 use crate::policy;
-use crate::project_files::around;
+use crate::project_files::{around, root_of};
 use ::policy::{Policy, PolicyUse};
-use agentlang::{EntryKind, TestPlan};
-use core_ir::{Code, ModelRoutes, ToolDecl};
+use agentlang::{DataSet, EntryKind, Row, Samples, TestPlan};
+use core_ir::{Code, Data, ModelRoutes, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Project, Recognized};
@@ -547,7 +547,7 @@ fn compile(path: &str, files: Vec<File>) -> Result<(Vec<frontend_kit::Unit>, Vec
     Ok((compiled.units, found))
 }
 
-/// A test of a program.
+/// A test of a program, or a row of one.
 #[derive(Clone)]
 pub struct Test {
     /// Its name.
@@ -557,10 +557,17 @@ pub struct Test {
     /// Its term, a function of anything.
     pub code: Arc<Code>,
     /// Its mocks of tools and its expectations about their calls.
-    pub plan: TestPlan,
+    pub plan: Arc<TestPlan>,
+    /// Its input: the row, if it has a data set.
+    pub input: Data,
+    /// Number of the row, from 1.
+    pub row: Option<usize>,
+    /// Its repetition.
+    pub samples: Option<Samples>,
 }
 
-/// The tests of an `.agent` program, the policy being applied, and what the policy says about the run.
+/// The tests of an `.agent` program, one for each row of a data set, the policy being applied, and what the
+/// policy says about the run.
 pub fn tests(
     sources: &mut Sources,
     path: &str,
@@ -572,13 +579,25 @@ pub fn tests(
     module.retry_timeouts = options.retry_timeouts;
     let policy = policy::of_program(sources, options.policy.as_deref(), id, &module)?;
     found.extend(policy::check_named(policy.as_ref(), &mut module));
-    let mut out: Vec<Test> = Vec::new();
+    let (mut out, mut all_rows): (Vec<Test>, Vec<Option<Vec<Row>>>) = Default::default();
     // The tests of imported files are run where these are named themselves.
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Test && e.span.file == id) {
         match module.lower(entry) {
             Ok(code) => match module.test_plan(entry) {
                 Ok(plan) => {
-                    out.push(Test { name: entry.name.clone(), span: entry.span, code: Arc::new(code), plan });
+                    out.push(Test {
+                        name: entry.name.clone(),
+                        span: entry.span,
+                        code: Arc::new(code),
+                        plan: Arc::new(plan),
+                        input: Data::record([]),
+                        row: None,
+                        samples: module.samples(entry),
+                    });
+                    match module.data_set(entry).map(|set| rows(sources, path, &set)).transpose() {
+                        Ok(rows) => all_rows.push(rows),
+                        Err(more) => found.extend(more),
+                    }
                 }
                 Err(more) => found.extend(more),
             },
@@ -591,7 +610,50 @@ pub fn tests(
     if let Some(policy) = &policy {
         policy::apply(policy, &module.policies(), out.iter_mut().map(|t| &mut t.code))?;
     }
-    Ok((out, policy))
+    // A test for each row; they share their term.
+    let of_rows = |(test, rows): (Test, Option<Vec<Row>>)| match rows {
+        None => vec![test],
+        Some(rows) => {
+            rows.into_iter().map(|r| Test { input: r.input, row: Some(r.number), ..test.clone() }).collect()
+        }
+    };
+    Ok((out.into_iter().zip(all_rows).flat_map(of_rows).collect(), policy))
+}
+
+/// The rows of a data set, whose path is relative to the folder of the program. The file is one of the
+/// program's project, also where the path leads through links.
+fn rows(sources: &mut Sources, program: &str, set: &DataSet) -> Result<Vec<Row>, Vec<Diagnostic>> {
+    const MAX_BYTES: usize = 16 << 20;
+    let unreadable = |why: &str| vec![set.unreadable(why)];
+    if program == "-" {
+        return Err(unreadable("the program comes from standard input and has no folder"));
+    }
+    let folder = Path::new(program).parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let own = folder.canonicalize().map_err(|e| unreadable(&reason(&e)))?;
+    let project = own.ancestors().find(|f| f.join("entail.toml").is_file()).unwrap_or_else(|| root_of(&own));
+    let path = folder.join(&set.path);
+    let place = path.canonicalize().map_err(|e| unreadable(&reason(&e)))?;
+    if !place.starts_with(project) {
+        return Err(unreadable("it is outside of the project of this file"));
+    }
+    // A pipe or a device may have no end.
+    let about = std::fs::metadata(&place).map_err(|e| unreadable(&reason(&e)))?;
+    if !about.is_file() {
+        return Err(unreadable("it is no regular file"));
+    }
+    if about.len() > MAX_BYTES as u64 {
+        return Err(unreadable("it is larger than 16 MiB"));
+    }
+    let shown = path.display().to_string();
+    let bytes = read_at_most(&place.display().to_string(), MAX_BYTES as u64 + 1)
+        .map_err(|e| unreadable(&reason(&e)))?;
+    match decode(sources.next_id(), &bytes, &Limits { bytes: MAX_BYTES, ..Limits::default() }) {
+        Ok(text) => set.rows(sources.add(shown, text.clone()), &text),
+        Err(d) => {
+            sources.add(shown, "");
+            Err(unreadable(&d.message))
+        }
+    }
 }
 
 #[cfg(all(test, feature = "frameworks"))]

@@ -98,7 +98,12 @@ pub(super) fn check(
                 c.pipeline(p);
             }
             // Test blocks are checked in an empty environment.
-            Item::Test(t) => c.block(&t.body),
+            Item::Test(t) => {
+                if let Some(rows) = &t.rows {
+                    c.bind(&rows.name, decls.rows.get(&rows.span).cloned().unwrap_or(Type::Dyn));
+                }
+                c.block(&t.body);
+            }
             Item::Task(t) => {
                 if let Some(s) = decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span) {
                     c.defaults(s);

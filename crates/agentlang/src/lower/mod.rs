@@ -24,7 +24,7 @@ use variables::{Binder, Mode, Scope, last_reads};
 use super::codes;
 use super::decls::{CallableKind, Decls, Param, Signature};
 use super::exits::ExitTable;
-use super::{Entry, EntryKind, check::Facts};
+use super::{Entry, EntryKind, check::Facts, rows::ROW};
 use core_ir::{
     BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, LatticeKind, Name, Prim, StoreId,
     Term, TermId, ToolDecl, ToolId, Type,
@@ -327,8 +327,22 @@ impl SurfaceLowering<'_> {
 
     fn test(&mut self, t: &ast::Test) -> TermId {
         self.last_reads = last_reads(&t.body);
-        let body = self.block(&t.body, &Mode::Test);
         let input = self.b.fresh("input");
+        let mut bindings = Vec::new();
+        if let Some(rows) = &t.rows {
+            let at = rows.span;
+            let ty = self.c.decls.rows.get(&at).cloned().unwrap_or(Type::Dyn);
+            let raw = self.b.var(input.clone(), at);
+            let record = Type::record([(Name::from(ROW), ty.clone())]);
+            let checked = self.b.add(Term::Check("the row of the test".into(), record, raw), at);
+            bindings.push((input.clone(), checked));
+            let of = self.b.var(input.clone(), at);
+            let value = self.access(of, ROW, false, at);
+            bindings.push((self.bind(&rows.name.text, Taint::NONE), value));
+            self.know_type(&rows.name.text, Some(&ty));
+        }
+        let body = self.block(&t.body, &Mode::Test);
+        let body = self.b.let_in(bindings, body, t.span);
         self.b.abs(input, None, body, t.span)
     }
 

@@ -4,6 +4,7 @@
 mod calculus;
 mod formatting;
 mod policy_block;
+mod rows;
 mod suite;
 mod surface;
 mod surface_hostile;

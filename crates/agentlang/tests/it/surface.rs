@@ -288,6 +288,10 @@ fn the_suite_does_what_it_says() {
             if runs.iter().any(|r| r.target == format!("test {}", entry.name)) {
                 continue;
             }
+            // Data sets are the command's: `data_sets_run_a_test_for_each_row`.
+            if module.data_set(entry).is_some() {
+                continue;
+            }
             // Mocks and expectations are the command's: `mocks_answer_and_calls_are_expected`.
             if module.test_plan(entry).is_ok_and(|p| !p.mocks.is_empty() || !p.expectations.is_empty()) {
                 continue;

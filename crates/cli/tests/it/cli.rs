@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-struct Ran {
-    status: i32,
-    out: String,
-    err: String,
+pub(super) struct Ran {
+    pub(super) status: i32,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -20,7 +20,7 @@ fn entail(args: &[&str]) -> Ran {
 }
 
 /// Runs the program without the user's settings, keys and models.
-fn entail_in(dir: &Path, args: &[&str]) -> Ran {
+pub(super) fn entail_in(dir: &Path, args: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entail"));
     for name in ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ENTAIL_API_KEY", "ENTAIL_BASE_URL", "ENTAIL_MODEL"] {
         command.env_remove(name);
@@ -37,7 +37,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {}", ran.out))
 }
 
-fn write(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> String {
+pub(super) fn write(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> String {
     let path = dir.join(name);
     std::fs::write(&path, bytes).unwrap();
     path.display().to_string()

@@ -444,6 +444,10 @@ pub enum Step {
 pub struct Test {
     /// Its name.
     pub name: StrLit,
+    /// The data set, with a run for each row.
+    pub rows: Option<TestRows>,
+    /// Repetition of each run, and the rate of those that must pass.
+    pub samples: Option<TestSamples>,
     /// Statements of the test, without its mocks and expectations.
     pub body: Block,
     /// The tools that are not called for real, in order.
@@ -451,6 +455,30 @@ pub struct Test {
     /// Conditions that the calls of the test must meet, in order.
     pub expectations: Vec<Expectation>,
     /// The declaration.
+    pub span: Span,
+}
+
+/// `for each row: Case of "cases.jsonl"`
+#[derive(Clone, Debug)]
+pub struct TestRows {
+    /// Variable that holds the row.
+    pub name: Name,
+    /// Declared type of a row.
+    pub ty: Option<TypeExpr>,
+    /// Path of the data set, relative to the folder of the program.
+    pub path: StrLit,
+    /// The clause.
+    pub span: Span,
+}
+
+/// `samples 20 pass >= 0.9`
+#[derive(Clone, Debug)]
+pub struct TestSamples {
+    /// Number of runs.
+    pub count: Number,
+    /// Required rate of runs that pass.
+    pub rate: Number,
+    /// The clause.
     pub span: Span,
 }
 

@@ -953,15 +953,44 @@ impl Parser<'_> {
             }
             _ => {
                 let name = self.string("the name of the test in quotes")?;
+                let rows = if self.at_word("for") { Some(self.test_rows()?) } else { None };
+                let samples = if self.at_word("samples") { Some(self.test_samples()?) } else { None };
                 self.test = Some(self.depth + 1);
                 let body = self.block("this test");
                 self.test = None;
                 let (mocks, expectations) =
                     (std::mem::take(&mut self.mocks), std::mem::take(&mut self.expectations));
                 let span = self.since(start);
-                Some(Item::Test(Test { name, body: body?, mocks, expectations, span }))
+                Some(Item::Test(Test { name, rows, samples, body: body?, mocks, expectations, span }))
             }
         }
+    }
+
+    /// `for each row: Case of "cases.jsonl"`, the type being optional.
+    fn test_rows(&mut self) -> Option<TestRows> {
+        let start = self.here();
+        self.bump();
+        self.expect_word("each", "after `for`").then_some(())?;
+        let name = self.name("a name for the row")?;
+        let ty = if self.eat(":") { Some(self.ty()) } else { None };
+        self.expect_word("of", "and the path of the data set").then_some(())?;
+        let path = self.string("the path of the data set in quotes")?;
+        Some(TestRows { name, ty, path, span: self.since(start) })
+    }
+
+    /// `samples 20 pass >= 0.9`
+    fn test_samples(&mut self) -> Option<TestSamples> {
+        let start = self.here();
+        self.bump();
+        let count = self.whole("the number of runs")?;
+        self.expect_word("pass", "and the required rate").then_some(())?;
+        if !self.eat(">=") {
+            let d = self.expected("`>=` and the required rate");
+            self.report(d);
+            return None;
+        }
+        let rate = self.number("the required rate, such as `0.9`")?;
+        Some(TestSamples { count, rate, span: self.since(start) })
     }
 
     /// A constant that is declared as in another language, which has been reported: `let x = 5;` or `x = 5`.

@@ -178,6 +178,9 @@ impl Marks<'_> {
                     (w.span, true)
                 }
                 Item::Test(t) => {
+                    if let Some(ty) = t.rows.as_ref().and_then(|r| r.ty.as_ref()) {
+                        self.ty(ty);
+                    }
                     self.block(&t.body);
                     for mock in &t.mocks {
                         self.break_at(self.first(mock.span), Gap::Line);

@@ -95,21 +95,21 @@ fn shown(args: &[(Name, Data)]) -> String {
     diagnostics::clip_to(&format!("({})", args.join(", ")), 200)
 }
 
-/// Returns the diagnostics of a test's run: faults of its mocks, and expectations that do not hold.
-pub(super) fn judge(test: &Test, report: &RunReport, calls: &Calls, faults: &Faults) -> Vec<Diagnostic> {
+/// Returns the diagnostics of the faults of mocks.
+pub(super) fn faulty(faults: &Faults) -> Vec<Diagnostic> {
     let faults = faults.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut found: Vec<Diagnostic> = faults
-        .iter()
-        .map(|(span, why)| {
-            Diagnostic::error("mock", why.clone(), *span)
-                .help("add a mock for this call, or correct this one")
-        })
-        .collect();
+    let report = |(span, why): &(Option<Span>, String)| {
+        Diagnostic::error("mock", why.clone(), *span).help("add a mock for this call, or correct this one")
+    };
+    faults.iter().map(report).collect()
+}
+
+/// Returns the diagnostics of the expectations that do not hold in a test's run.
+pub(super) fn judge(test: &Test, report: &RunReport, calls: &Calls) -> Vec<Diagnostic> {
     let ended = report.why.refused.iter().filter_map(|r| r.name.clone());
     let went_on = report.why.calls.iter().filter_map(|c| c.refused.name.clone());
     let refused: BTreeSet<Name> = ended.chain(went_on).chain(report.why.denied.iter().cloned()).collect();
-    found.extend(test.plan.expectations.iter().filter_map(|e| broken(e, calls, &refused)));
-    found
+    test.plan.expectations.iter().filter_map(|e| broken(e, calls, &refused)).collect()
 }
 
 /// The report of an expectation that does not hold.

@@ -8,13 +8,13 @@
 //! Invariant: without `--live` no tool is called that does more than compute: mocks answer instead.
 
 mod mocks;
+mod rate;
 
 use super::run::show_refusal;
 use super::say_problem;
 use crate::args::{Format, TestArgs};
 use crate::interrupt;
 use crate::ui::{Exit, Ui};
-use core_ir::Data;
 use diagnostics::{Diagnostic, Sources, render};
 use machine::{ErrorCode, Machine, StopReason};
 use policy::Policy;
@@ -26,7 +26,7 @@ use session::preflight::Gate;
 use session::report::as_diagnostic;
 use session::settings::Settings;
 use session::{handlers, machine_config};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,20 +53,22 @@ enum Replies {
     Each(Map<String, Value>),
 }
 
-/// A test that has been run.
+/// A run of a test.
 struct TestRun {
     report: RunReport,
     script: Value,
-    /// Mocks that went wrong, and expectations that do not hold.
+    /// Mocks that went wrong.
+    faults: Vec<Diagnostic>,
+    /// Expectations that do not hold.
     broken: Vec<Diagnostic>,
 }
 
 impl TestRun {
     fn passed(&self) -> bool {
-        self.report.result.is_ok() && self.broken.is_empty()
+        self.report.result.is_ok() && self.faults.is_empty() && self.broken.is_empty()
     }
 
-    /// Returns the diagnostics of a failed test.
+    /// Returns the diagnostics of a failed run.
     fn found(&self, suite: &Suite, test: &Test) -> Vec<Diagnostic> {
         let failure = self.report.result.as_ref().err();
         let ended = failure.map(|f| {
@@ -78,8 +80,107 @@ impl TestRun {
             }
             d
         });
-        ended.into_iter().chain(self.broken.iter().cloned()).collect()
+        ended.into_iter().chain(self.faults.iter().cloned()).chain(self.broken.iter().cloned()).collect()
     }
+}
+
+/// The runs of a test, by sample: one if it has none.
+struct TestResult(Vec<TestRun>);
+
+/// How many samples of a test passed.
+struct Rate {
+    passed: u32,
+    runs: u32,
+    /// Confidence interval of 95 %.
+    interval: (f64, f64),
+}
+
+impl Rate {
+    /// `18 of 20 samples passed: 90.0 % (95 % confidence: 69.9 to 97.2 %)`
+    fn text(&self) -> String {
+        let (low, high) = self.interval;
+        format!(
+            "{} of {} samples passed: {:.1} % (95 % confidence: {:.1} to {:.1} %)",
+            self.passed,
+            self.runs,
+            self.value() * 100.0,
+            low * 100.0,
+            high * 100.0
+        )
+    }
+
+    fn value(&self) -> f64 {
+        f64::from(self.passed) / f64::from(self.runs.max(1))
+    }
+}
+
+impl TestResult {
+    /// The rate, if the test has samples.
+    fn rate(&self, test: &Test) -> Option<Rate> {
+        test.samples.as_ref()?;
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let passed = count(self.0.iter().filter(|r| r.passed()).count());
+        let runs = count(self.0.len());
+        Some(Rate { passed, runs, interval: rate::wilson(passed, runs) })
+    }
+
+    fn passed(&self, test: &Test) -> bool {
+        match (self.rate(test), &test.samples) {
+            // A mock that went wrong is a fault of the test, which no rate makes up for.
+            (Some(rate), Some(samples)) => {
+                rate.passed >= samples.must_pass && self.0.iter().all(|r| r.faults.is_empty())
+            }
+            _ => self.0.iter().all(TestRun::passed),
+        }
+    }
+
+    /// Returns the diagnostics of a failed test; of samples, those of the first one that failed.
+    fn found(&self, suite: &Suite, test: &Test) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        let faulty = self.0.iter().position(|r| !r.faults.is_empty());
+        let failed = faulty.or_else(|| self.0.iter().position(|r| !r.passed()));
+        if let (Some(rate), Some(samples)) = (self.rate(test), &test.samples) {
+            if self.passed(test) {
+                return found;
+            }
+            if rate.passed < samples.must_pass {
+                let message = format!("{}, not at least {}", rate.text(), samples.required);
+                let d = Diagnostic::error("rate", message, test.span);
+                found.push(match failed {
+                    Some(sample) => d.help(format!("sample {sample} is the first that failed")),
+                    None => d,
+                });
+            }
+        }
+        found.extend(failed.and_then(|i| self.0.get(i)).into_iter().flat_map(|r| r.found(suite, test)));
+        found
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.iter().map(|r| r.report.elapsed).sum()
+    }
+}
+
+/// The name of a test in reports, with the number of its row: `routes [row 3]`.
+fn title(test: &Test) -> String {
+    match test.row {
+        Some(row) => format!("{} [row {row}]", test.name),
+        None => test.name.clone(),
+    }
+}
+
+/// The name of a run in the file of replies: `routes [row 3, sample 0]`.
+fn label(test: &Test, sample: u32) -> String {
+    match (test.row, &test.samples) {
+        (_, None) => title(test),
+        (None, Some(_)) => format!("{} [sample {sample}]", test.name),
+        (Some(row), Some(_)) => format!("{} [row {row}, sample {sample}]", test.name),
+    }
+}
+
+/// The numbers of a test's runs.
+fn samples(test: &Test) -> std::ops::Range<u32> {
+    0..test.samples.as_ref().map_or(1, |s| s.count)
 }
 
 /// Runs the command.
@@ -107,7 +208,8 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
     {
         return exit;
     }
-    let failed = ran.values().filter(|r| !r.passed()).count();
+    let mut failed = 0;
+    each(&suites, &ran, |_, test, ran| failed += usize::from(!ran.passed(test)));
     match ui.args.format {
         Format::Junit => ui.result(&junit(&suites, &ran)),
         Format::Json => {
@@ -173,9 +275,12 @@ fn suites(
         };
         let all = tests.len();
         seen += all;
-        let names: Vec<String> = tests.iter().map(|t| t.name.clone()).collect();
+        let names = tests
+            .iter()
+            .flat_map(|t| samples(t).map(|sample| label(t, sample)).chain([title(t), t.name.clone()]));
+        let names: BTreeSet<String> = names.collect();
         if let Some(part) = &args.filter {
-            tests.retain(|t| t.name.contains(part.as_str()));
+            tests.retain(|t| title(t).contains(part.as_str()));
         }
         filtered += all - tests.len();
         if tests.is_empty() {
@@ -196,7 +301,7 @@ fn beside(path: &Path) -> PathBuf {
     path.with_extension("replies.json")
 }
 
-fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &[String]) -> Result<Replies, Exit> {
+fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &BTreeSet<String>) -> Result<Replies, Exit> {
     let path = args.script.clone().unwrap_or_else(|| beside(program));
     if args.record || (args.script.is_none() && !path.exists()) {
         return Ok(Replies::None);
@@ -236,7 +341,14 @@ fn replies(ui: &Ui, args: &TestArgs, program: &Path, names: &[String]) -> Result
 }
 
 /// The models of a test.
-fn models(ui: &Ui, args: &TestArgs, settings: &Settings, suite: &Suite, test: &Test) -> Result<Models, Exit> {
+fn models(
+    ui: &Ui,
+    args: &TestArgs,
+    settings: &Settings,
+    suite: &Suite,
+    test: &Test,
+    sample: u32,
+) -> Result<Models, Exit> {
     let failed = |e: runtime::ConfigError| ui.usage(&e.message, e.help.as_deref());
     if args.record {
         let chosen = settings.model_settings(args.model.as_deref());
@@ -247,7 +359,10 @@ fn models(ui: &Ui, args: &TestArgs, settings: &Settings, suite: &Suite, test: &T
     let script = match &suite.replies {
         Replies::None => "[]".to_string(),
         Replies::Same(script) => script.clone(),
-        Replies::Each(each) => each.get(&test.name).map_or_else(|| "[]".into(), Value::to_string),
+        Replies::Each(each) => {
+            let script = each.get(&label(test, sample)).or_else(|| each.get(&title(test)));
+            script.or_else(|| each.get(&test.name)).map_or_else(|| "[]".into(), Value::to_string)
+        }
     };
     Ok(Models::only(Arc::new(Scripted::parse(&script).map_err(failed)?)))
 }
@@ -261,7 +376,7 @@ fn run_all(
     settings: &Settings,
     suites: &[Suite],
     limits: &Limits,
-) -> Result<(BTreeMap<TestIndex, TestRun>, bool), Exit> {
+) -> Result<(BTreeMap<TestIndex, TestResult>, bool), Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -271,15 +386,19 @@ fn run_all(
     let mut waiting = Vec::new();
     for (i, suite) in suites.iter().enumerate() {
         for (j, test) in suite.tests.iter().enumerate() {
-            let mut handlers = handlers(models(ui, args, settings, suite, test)?, settings, args.seed);
-            handlers.stores = Stores::only_here();
-            let config = machine_config(None, suite.policy.as_ref());
-            let (config, faults) = (Arc::new(config), mocks::Faults::default());
-            mocks::install(&mut handlers, test, &config, args.live, &faults);
-            if args.live {
-                live(ui, settings, suite, test, &handlers)?;
+            for sample in samples(test) {
+                let models = models(ui, args, settings, suite, test, sample)?;
+                let seed = args.seed.wrapping_add(u64::from(sample));
+                let mut handlers = handlers(models, settings, seed);
+                handlers.stores = Stores::only_here();
+                let config = machine_config(None, suite.policy.as_ref());
+                let (config, faults) = (Arc::new(config), mocks::Faults::default());
+                mocks::install(&mut handlers, test, &config, args.live, &faults);
+                if args.live && sample == 0 {
+                    live(ui, settings, suite, test, &handlers)?;
+                }
+                waiting.push(((i, j, sample), test.clone(), handlers, config, faults));
             }
-            waiting.push(((i, j), test.clone(), handlers, config, faults));
         }
     }
     let (ran, canceled) = runtime.block_on(async {
@@ -295,7 +414,7 @@ fn run_all(
                 if cancel.is_cancelled() {
                     return None;
                 }
-                let machine = Machine::new(test.code.clone(), Some(Data::record([])), config);
+                let machine = Machine::new(test.code.clone(), Some(test.input.clone()), config);
                 let mut recorder = Recorder::new();
                 let mut calls = mocks::Calls::new();
                 let mut events = |event: Event| {
@@ -305,10 +424,10 @@ fn run_all(
                     }
                 };
                 let report = runtime::run(machine, &handlers, &limits, &cancel, &mut events).await;
-                let broken = mocks::judge(&test, &report, &calls, &faults);
+                let (faults, broken) = (mocks::faulty(&faults), mocks::judge(&test, &report, &calls));
                 let mut script = recorder.script();
                 report.records.json(&mut script);
-                Some((at, TestRun { report, script, broken }))
+                Some((at, TestRun { report, script, faults, broken }))
             });
         }
         let mut ran = BTreeMap::new();
@@ -326,7 +445,7 @@ fn run_all(
     if ui.is_live() {
         ui.status("");
     }
-    let all: usize = suites.iter().map(|s| s.tests.len()).sum();
+    let all: usize = suites.iter().flat_map(|s| &s.tests).map(|t| samples(t).len()).sum();
     if !canceled && ran.len() < all {
         ui.say("internal error: a test ended without a result; please report this program");
         return Err(Exit::Failed);
@@ -341,7 +460,17 @@ fn run_all(
     } else {
         ran
     };
-    Ok((ran, canceled))
+    let mut results: BTreeMap<TestIndex, TestResult> = BTreeMap::new();
+    for ((i, j, _), run) in ran {
+        results.entry((i, j)).or_insert_with(|| TestResult(Vec::new())).0.push(run);
+    }
+    // A rate of some of the samples says nothing.
+    let is_whole = |(i, j): &TestIndex, result: &TestResult| {
+        let test = suites.get(*i).and_then(|s| s.tests.get(*j));
+        test.is_some_and(|t| result.0.len() == samples(t).len())
+    };
+    results.retain(|at, result| is_whole(at, result));
+    Ok((results, canceled))
 }
 
 /// Refuses a test whose tools can't really be called, before any request is made.
@@ -362,7 +491,7 @@ fn live(ui: &Ui, settings: &Settings, suite: &Suite, test: &Test, handlers: &Han
 }
 
 /// Writes what models replied beside each program; replies of tests that were not run stay.
-fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> Result<(), Exit> {
+fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestResult>) -> Result<(), Exit> {
     for (i, suite) in suites.iter().enumerate() {
         let path = beside(&suite.path);
         let old = std::fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str(&t).ok());
@@ -372,10 +501,13 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> Resu
         };
         let before = all.clone();
         for (j, test) in suite.tests.iter().enumerate() {
-            match ran.get(&(i, j)).map(|r| &r.script) {
-                Some(Value::Array(script)) if script.is_empty() => drop(all.remove(&test.name)),
-                Some(script) => drop(all.insert(test.name.clone(), script.clone())),
-                None => {}
+            let Some(result) = ran.get(&(i, j)) else { continue };
+            for (sample, run) in samples(test).zip(&result.0) {
+                let label = label(test, sample);
+                match &run.script {
+                    Value::Array(script) if script.is_empty() => drop(all.remove(&label)),
+                    script => drop(all.insert(label, script.clone())),
+                }
             }
         }
         if all == before {
@@ -390,7 +522,11 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> Resu
     Ok(())
 }
 
-fn each(suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>, mut f: impl FnMut(&Suite, &Test, &TestRun)) {
+fn each(
+    suites: &[Suite],
+    ran: &BTreeMap<TestIndex, TestResult>,
+    mut f: impl FnMut(&Suite, &Test, &TestResult),
+) {
     for ((i, j), result) in ran {
         if let Some((suite, test)) = suites.get(*i).and_then(|s| Some((s, s.tests.get(*j)?))) {
             f(suite, test, result);
@@ -398,10 +534,11 @@ fn each(suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>, mut f: impl FnMut(
     }
 }
 
-fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &TestRun) {
-    let title = format!("{}: {}", suite.path.display(), test.name);
-    if ran.passed() {
-        return ui.result(&format!("{}   {title}", ui.styled("32", "ok")));
+fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &TestResult) {
+    let title = format!("{}: {}", suite.path.display(), title(test));
+    if ran.passed(test) {
+        let rate = ran.rate(test).map_or(String::new(), |rate| format!(": {}", rate.text()));
+        return ui.result(&format!("{}   {title}{rate}", ui.styled("32", "ok")));
     }
     ui.result(&format!("{} {title}", ui.styled("31", "FAIL")));
     for d in ran.found(suite, test) {
@@ -409,17 +546,31 @@ fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &TestRun) {
     }
 }
 
-fn as_json(suite: &Suite, test: &Test, ran: &TestRun) -> Value {
+fn as_json(suite: &Suite, test: &Test, ran: &TestResult) -> Value {
     let place = |span: diagnostics::Span| {
         suite.sources.get(span.file).map(|s| (s.path.clone(), s.line_column(span.start)))
     };
     let (_, at) = place(test.span).unzip();
     let mut line = json!({
         "path": suite.path.display().to_string(), "line": at.map(|a| a.line), "test": test.name,
-        "status": if ran.passed() { "passed" } else { "failed" },
-        "usage": {"modelCalls": ran.report.usage.model_calls, "toolCalls": ran.report.usage.tool_calls},
-        "ms": ran.report.elapsed.as_millis() as u64,
+        "status": if ran.passed(test) { "passed" } else { "failed" },
+        "usage": {
+            "modelCalls": ran.0.iter().map(|r| r.report.usage.model_calls).sum::<u64>(),
+            "toolCalls": ran.0.iter().map(|r| r.report.usage.tool_calls).sum::<u64>(),
+        },
+        "ms": ran.elapsed().as_millis() as u64,
     });
+    if let (Some(row), Some(o)) = (test.row, line.as_object_mut()) {
+        o.insert("row".into(), row.into());
+    }
+    if let (Some(rate), Some(samples), Some(o)) = (ran.rate(test), &test.samples, line.as_object_mut()) {
+        let (low, high) = rate.interval;
+        let about = json!({
+            "runs": rate.runs, "passed": rate.passed, "mustPass": samples.must_pass, "rate": rate.value(),
+            "required": samples.required.parse::<f64>().ok(), "confidence": 0.95, "interval": [low, high],
+        });
+        o.insert("samples".into(), about);
+    }
     let error = |d: &Diagnostic| {
         let (path, at) = d.span.and_then(place).unzip();
         json!({
@@ -438,14 +589,14 @@ fn as_json(suite: &Suite, test: &Test, ran: &TestRun) -> Value {
 }
 
 /// The format that continuous integration reads.
-fn junit(suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> String {
-    let mut by_suite: BTreeMap<usize, Vec<(&Test, &TestRun)>> = BTreeMap::new();
+fn junit(suites: &[Suite], ran: &BTreeMap<TestIndex, TestResult>) -> String {
+    let mut by_suite: BTreeMap<usize, Vec<(&Test, &TestResult)>> = BTreeMap::new();
     for ((i, j), result) in ran {
         if let Some(test) = suites.get(*i).and_then(|s| s.tests.get(*j)) {
             by_suite.entry(*i).or_default().push((test, result));
         }
     }
-    let failures = |tests: &[(&Test, &TestRun)]| tests.iter().filter(|(_, r)| !r.passed()).count();
+    let failures = |tests: &[(&Test, &TestResult)]| tests.iter().filter(|(t, r)| !r.passed(t)).count();
     let seconds = |d: Duration| format!("{:.3}", d.as_secs_f64());
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let failed: usize = by_suite.values().map(|t| failures(t)).sum();
@@ -453,16 +604,18 @@ fn junit(suites: &[Suite], ran: &BTreeMap<TestIndex, TestRun>) -> String {
     for (i, tests) in by_suite {
         let Some(suite) = suites.get(i) else { continue };
         let name = escape(&suite.path.display().to_string());
-        let time = seconds(tests.iter().map(|(_, r)| r.report.elapsed).sum());
+        let time = seconds(tests.iter().map(|(_, r)| r.elapsed()).sum());
         out.push_str(&format!(
             "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" errors=\"0\" time=\"{time}\">\n",
             tests.len(),
             failures(&tests)
         ));
         for (test, ran) in tests {
-            let time = seconds(ran.report.elapsed);
-            let head =
-                format!("    <testcase name=\"{}\" classname=\"{name}\" time=\"{time}\"", escape(&test.name));
+            let time = seconds(ran.elapsed());
+            let head = format!(
+                "    <testcase name=\"{}\" classname=\"{name}\" time=\"{time}\"",
+                escape(&title(test))
+            );
             let found = ran.found(suite, test);
             let Some(first) = found.first() else {
                 out.push_str(&format!("{head}/>\n"));
