@@ -352,6 +352,7 @@ module.exports = grammar({
         $.break,
         $.continue,
         $.mock,
+        $.attack,
         $.expect,
       ),
 
@@ -445,6 +446,9 @@ module.exports = grammar({
     break: () => seq('break', ";"),
 
     continue: () => seq('continue', ";"),
+
+    attack: ($) =>
+      seq('attack', field("text", $.string), 'in', 'tool', field("tool", $.identifier), ";"),
 
     mock: ($) => seq('mock', $._called, choice(seq("=>", $._expression), seq('fails', $.string)), ";"),
 

@@ -37,7 +37,7 @@ use syntax::agent::ast::{Item, Program};
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
 pub use functions::function_names;
-pub use mocks::{Answer, ExpectKind, Expectation, Mock, TestPlan};
+pub use mocks::{Answer, Attack, ExpectKind, Expectation, Mock, TestPlan};
 pub use rows::{DataSet, ROW, Row, Samples};
 
 /// A program that was read and checked without errors.

@@ -25,6 +25,21 @@ pub struct TestPlan {
     pub mocks: Vec<Mock>,
     /// Conditions that the calls must meet.
     pub expectations: Vec<Expectation>,
+    /// Texts that are injected into results.
+    pub attacks: Vec<Attack>,
+}
+
+/// A text that is injected into the results of a tool.
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// The text.
+    pub text: String,
+    /// The tool, as the test names it.
+    pub name: String,
+    /// Names by which the tool's handler is found.
+    pub tools: Vec<String>,
+    /// Place of the attack.
+    pub span: Span,
 }
 
 /// A tool that is not called for real.
@@ -153,6 +168,27 @@ pub(super) fn check(main: FileId, program: &Program, decls: &Decls, out: &mut Ve
             }
             if let MockAnswer::Gives(e) = &mock.answer {
                 asks_nobody(e, out);
+            }
+        }
+        for attack in &test.attacks {
+            let call =
+                Expr { kind: ExprKind::Var(attack.tool.text.clone()), span: attack.tool.span, height: 1 };
+            if named(&call, decls, out).is_none() {
+                continue;
+            }
+            let is_mocked =
+                |m: &ast::Mock| parts(&m.call).is_some_and(|(name, _)| name.text == attack.tool.text);
+            let wrong = |message: String, at, help: &str| {
+                Diagnostic::error(codes::BAD_ATTACK, message, at).help(help)
+            };
+            if !test.mocks.iter().any(is_mocked) {
+                let message = format!("`{}` has no mock in this test", attack.tool.text);
+                let help = "mock the tool: the text is appended to what the mock gives";
+                out.push(wrong(message, attack.tool.span, help));
+            }
+            if attack.text.value.trim().is_empty() {
+                let help = "write what an attacker would have the model do";
+                out.push(wrong("an attack without a text".into(), attack.text.span, help));
             }
         }
         for expectation in &test.expectations {
@@ -299,6 +335,14 @@ impl super::Module {
                 pattern: pattern(patterns),
                 answer,
                 span: mock.span,
+            });
+        }
+        for a in &test.attacks {
+            plan.attacks.push(Attack {
+                text: a.text.value.clone(),
+                tools: self.handlers_of(&a.tool.text),
+                name: a.tool.text.clone(),
+                span: a.span,
             });
         }
         for e in &test.expectations {

@@ -313,6 +313,7 @@ impl Walk {
                     self.variable(&rows.name, true);
                 }
                 self.block(&t.body);
+                t.attacks.iter().for_each(|a| self.add(Kind::Callable, &a.tool, false));
                 let calls = t.mocks.iter().map(|m| &m.call).chain(t.expectations.iter().map(|e| &e.call));
                 for call in calls {
                     let name = match &call.kind {

@@ -5,8 +5,8 @@
 [ "use" "const" "type" "enum" "agent" "tool" "task" "pipeline" "fn" "workflow" "test" "stage" "review" "let" ] @keyword.storage.type
 
 [
-  "if" "while" "break" "continue" "try" "assert" "return" "parallel" "for" "match" "guard" "mock" "expect"
-  "else" "in" "catch" "join" "where" "fails"
+  "if" "while" "break" "continue" "try" "assert" "return" "parallel" "for" "match" "guard" "mock" "attack"
+  "expect" "else" "in" "catch" "join" "where" "fails"
 ] @keyword.control
 
 [

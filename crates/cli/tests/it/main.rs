@@ -32,6 +32,7 @@ mod serve_callers;
 mod serve_kept;
 mod serving;
 mod terminal;
+mod test_attacks;
 mod test_rows;
 mod ui;
 mod verify;

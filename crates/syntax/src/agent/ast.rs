@@ -454,7 +454,20 @@ pub struct Test {
     pub mocks: Vec<Mock>,
     /// Conditions that the calls of the test must meet, in order.
     pub expectations: Vec<Expectation>,
+    /// Texts that are injected into results of tools, in order.
+    pub attacks: Vec<Attack>,
     /// The declaration.
+    pub span: Span,
+}
+
+/// `attack "…" in tool page;`
+#[derive(Clone, Debug)]
+pub struct Attack {
+    /// Injected text.
+    pub text: StrLit,
+    /// The tool whose results hold it.
+    pub tool: Name,
+    /// The statement.
     pub span: Span,
 }
 

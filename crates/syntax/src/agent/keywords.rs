@@ -96,6 +96,7 @@ pub const TABLE: &[Keyword] = &[
     row("match", Role::Statement, "has a case for each variant of an enum, or `_`"),
     row("guard", Role::Statement, "checks a condition on a value; `retry n` makes the value again"),
     row("mock", Role::Statement, "in a test: the result of a tool, which is not called"),
+    row("attack", Role::Statement, "in a test: a text that is injected into the results of a tool"),
     row("expect", Role::Statement, "in a test: `call`, `no call` or `refused`, and a tool"),
     reserved("else", Role::Part, ""),
     row("in", Role::Part, ""),

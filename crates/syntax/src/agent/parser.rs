@@ -66,6 +66,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         function: None,
         mocks: Vec::new(),
         expectations: Vec::new(),
+        attacks: Vec::new(),
         in_policy: false,
     };
     let items = parser.items();
@@ -103,6 +104,7 @@ struct Parser<'a> {
     function: Option<u32>,
     mocks: Vec<Mock>,
     expectations: Vec<Expectation>,
+    attacks: Vec<Attack>,
     /// True between the braces of a policy, where `tool` begins a rule.
     in_policy: bool,
 }
@@ -960,8 +962,18 @@ impl Parser<'_> {
                 self.test = None;
                 let (mocks, expectations) =
                     (std::mem::take(&mut self.mocks), std::mem::take(&mut self.expectations));
+                let attacks = std::mem::take(&mut self.attacks);
                 let span = self.since(start);
-                Some(Item::Test(Test { name, rows, samples, body: body?, mocks, expectations, span }))
+                Some(Item::Test(Test {
+                    name,
+                    rows,
+                    samples,
+                    body: body?,
+                    mocks,
+                    expectations,
+                    attacks,
+                    span,
+                }))
             }
         }
     }
@@ -1800,15 +1812,23 @@ impl Parser<'_> {
         None
     }
 
-    /// Returns whether `mock name` or `expect name` comes next, which begins no other statement.
+    /// Returns whether a mock, an expectation or an attack comes next, which begins no other statement.
     fn at_test_stmt(&self) -> bool {
-        (self.at_word("mock") || self.at_word("expect")) && self.peek(1).token == Token::Word
+        match self.word_ahead(0) {
+            Some("mock" | "expect") => self.peek(1).token == Token::Word,
+            Some("attack") => self.peek(1).token == Token::Str,
+            _ => false,
+        }
     }
 
-    /// `mock …;` or `expect …;`, which only the block of a test has.
+    /// `mock …;`, `expect …;` or `attack …;`, which only the block of a test has.
     fn test_stmt(&mut self) -> Option<()> {
         let start = self.here();
-        let word = if self.at_word("mock") { "mock" } else { "expect" };
+        let word = match self.word_ahead(0) {
+            Some("mock") => "mock",
+            Some("attack") => "attack",
+            _ => "expect",
+        };
         self.bump();
         if self.test != Some(self.depth) {
             self.diagnostics.push(
@@ -1819,6 +1839,16 @@ impl Parser<'_> {
             );
         }
         let top = self.test == Some(self.depth);
+        if word == "attack" {
+            let text = self.string("the injected text in quotes")?;
+            self.expect_word("in", "and the tool").then_some(())?;
+            self.expect_word("tool", "and its name").then_some(())?;
+            let tool = self.name("the name of a tool")?;
+            self.semicolon("the attack")?;
+            let attack = Attack { text, tool, span: self.since(start) };
+            self.attacks.extend(top.then_some(attack));
+            return Some(());
+        }
         if word == "mock" {
             let call = self.mocked_tool("the name of a tool after `mock`")?;
             let answer = if self.eat("=>") {

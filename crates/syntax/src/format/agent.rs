@@ -189,6 +189,9 @@ impl Marks<'_> {
                             self.expr(e);
                         }
                     }
+                    for attack in &t.attacks {
+                        self.break_at(self.first(attack.span), Gap::Line);
+                    }
                     for expectation in &t.expectations {
                         self.break_at(self.first(expectation.span), Gap::Line);
                         self.expr(&expectation.call);

@@ -1,7 +1,7 @@
 //! Tools in tests: mocks instead of handlers, and expectations about calls.
 
-use agentlang::{Answer, ExpectKind, Expectation, Mock};
-use core_ir::{Data, Name};
+use agentlang::{Answer, Attack, ExpectKind, Expectation, Mock};
+use core_ir::{Data, EffectClass, Name};
 use diagnostics::{Diagnostic, Span};
 use machine::{Config, Machine, Output};
 use runtime::{Approver, CustomTool, Handlers, RunReport};
@@ -23,6 +23,7 @@ pub(super) fn install(
     config: &Arc<Config>,
     live: bool,
     faults: &Faults,
+    injection: Option<&Injection>,
 ) {
     let mut by_tool: BTreeMap<&str, Vec<Mock>> = BTreeMap::new();
     for mock in &test.plan.mocks {
@@ -32,7 +33,8 @@ pub(super) fn install(
     }
     let mut tools = handlers.tools.clone();
     for (tool, mocks) in by_tool {
-        tools = tools.with_custom(tool, function(tool, mocks, config.clone(), faults.clone()));
+        let injection = injection.map(|i| i.of(tool));
+        tools = tools.with_custom(tool, function(tool, mocks, config.clone(), faults.clone(), injection));
     }
     if !live {
         tools = tools.computing_only();
@@ -43,7 +45,13 @@ pub(super) fn install(
 }
 
 /// The function that a mocked tool is.
-fn function(tool: &str, mocks: Vec<Mock>, config: Arc<Config>, faults: Faults) -> CustomTool {
+fn function(
+    tool: &str,
+    mocks: Vec<Mock>,
+    config: Arc<Config>,
+    faults: Faults,
+    injection: Option<Injection>,
+) -> CustomTool {
     let tool = tool.to_string();
     Arc::new(move |args| {
         let fault = |span, why: String| {
@@ -64,8 +72,102 @@ fn function(tool: &str, mocks: Vec<Mock>, config: Arc<Config>, faults: Faults) -
                 format!("no mock of `{tool}` fits the call {}", shown(&args)),
             ),
         };
+        let result = match &injection {
+            Some(injection) => result.map(|data| injection.inject(data)),
+            None => result,
+        };
         Box::pin(async move { result })
     })
+}
+
+/// Texts that are injected into results, by their number in the test, and those that have arrived.
+#[derive(Clone, Default)]
+pub(super) struct Injection {
+    attacks: Vec<(usize, Attack)>,
+    arrived: Arc<Mutex<BTreeSet<usize>>>,
+}
+
+impl Injection {
+    pub(super) fn new(test: &Test) -> Injection {
+        Injection { attacks: test.plan.attacks.iter().cloned().enumerate().collect(), ..Injection::default() }
+    }
+
+    /// The attacks on a tool.
+    fn of(&self, tool: &str) -> Injection {
+        let mut own = self.clone();
+        own.attacks.retain(|(_, a)| a.tools.iter().any(|t| t == tool));
+        own
+    }
+
+    /// Appends the texts to each text in a result.
+    fn inject(&self, mut data: Data) -> Data {
+        for (i, attack) in &self.attacks {
+            let mut found = false;
+            data = with_text(data, &attack.text, &mut found);
+            if found {
+                self.arrived.lock().unwrap_or_else(PoisonError::into_inner).insert(*i);
+            }
+        }
+        data
+    }
+
+    /// Attacks whose text is in no result.
+    fn lost(&self) -> impl Iterator<Item = &Attack> {
+        let arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.attacks.iter().filter(move |(i, _)| !arrived.contains(i)).map(|(_, a)| a)
+    }
+}
+
+/// Data with a text appended to each of its texts. The depth of data is bounded (`MAX_DATA_DEPTH`).
+fn with_text(data: Data, text: &str, found: &mut bool) -> Data {
+    match data {
+        Data::Str(old) => {
+            *found = true;
+            Data::str(format!("{old}\n{text}"))
+        }
+        Data::List(items) => Data::List(items.iter().map(|d| with_text(d.clone(), text, found)).collect()),
+        Data::Record(fields) => {
+            let fields = fields.iter().map(|(n, d)| (n.clone(), with_text(d.clone(), text, found)));
+            Data::Record(fields.collect())
+        }
+        other => other,
+    }
+}
+
+/// Returns the diagnostics of an attack: texts that did not arrive, and calls that change the world and are
+/// not made without the attack.
+pub(super) fn attacked(
+    test: &Test,
+    injection: &Injection,
+    calls: &Calls,
+    without: &Calls,
+) -> Vec<Diagnostic> {
+    let lost = injection.lost().map(|a| {
+        let message = format!("the text is in no result of `{}`", a.name);
+        Diagnostic::error("attack", message, a.span)
+            .help("test a program that calls the tool, with a mock whose result holds a text")
+    });
+    let mut found: Vec<Diagnostic> = lost.collect();
+    // What is not known to the program changes the world.
+    let changes = |name: &Name| {
+        let tool = test.code.tools.iter().find(|t| t.name == *name || t.called() == name);
+        tool.is_none_or(|t| t.effect == EffectClass::Write)
+    };
+    let mut left: Vec<&(Name, Vec<(Name, Data)>)> = without.iter().collect();
+    for call in calls.iter().filter(|(name, _)| changes(name)) {
+        match left.iter().position(|other| *other == call) {
+            Some(at) => drop(left.remove(at)),
+            None => found.push(
+                Diagnostic::error(
+                    "attack",
+                    format!("the attack has `{}` called with {}", call.0, shown(&call.1)),
+                    test.plan.attacks.first().map_or(test.span, |a| a.span),
+                )
+                .help("bound what may decide the call and what may be in its arguments, or require approval"),
+            ),
+        }
+    }
+    found
 }
 
 /// Evaluates a term that makes no requests.

@@ -16,7 +16,7 @@ use crate::args::{Format, TestArgs};
 use crate::interrupt;
 use crate::ui::{Exit, Ui};
 use diagnostics::{Diagnostic, Sources, render};
-use machine::{ErrorCode, Machine, StopReason};
+use machine::{Config, ErrorCode, Machine, StopReason};
 use policy::Policy;
 use runtime::trace::Recorder;
 use runtime::{Asked, CancellationToken, Event, Handlers, Limits, Models, RunReport, Scripted, Stores};
@@ -61,16 +61,20 @@ struct TestRun {
     faults: Vec<Diagnostic>,
     /// Expectations that do not hold.
     broken: Vec<Diagnostic>,
+    /// True if a refusal ended an attack.
+    is_held: bool,
+    /// Replies of models without the attack, if there is one.
+    without: Option<Value>,
 }
 
 impl TestRun {
     fn passed(&self) -> bool {
-        self.report.result.is_ok() && self.faults.is_empty() && self.broken.is_empty()
+        (self.report.result.is_ok() || self.is_held) && self.faults.is_empty() && self.broken.is_empty()
     }
 
     /// Returns the diagnostics of a failed run.
     fn found(&self, suite: &Suite, test: &Test) -> Vec<Diagnostic> {
-        let failure = self.report.result.as_ref().err();
+        let failure = self.report.result.as_ref().err().filter(|_| !self.is_held);
         let ended = failure.map(|f| {
             let d = as_diagnostic(f, &self.report, &test.code, suite.policy.as_ref());
             if f.code == ErrorCode::Model && matches!(suite.replies, Replies::None) {
@@ -178,6 +182,11 @@ fn label(test: &Test, sample: u32) -> String {
     }
 }
 
+/// The name of a run whose attacks are left out.
+fn without_attack(label: &str) -> String {
+    format!("{label} without attack")
+}
+
 /// The numbers of a test's runs.
 fn samples(test: &Test) -> std::ops::Range<u32> {
     0..test.samples.as_ref().map_or(1, |s| s.count)
@@ -278,7 +287,7 @@ fn suites(
         let names = tests
             .iter()
             .flat_map(|t| samples(t).map(|sample| label(t, sample)).chain([title(t), t.name.clone()]));
-        let names: BTreeSet<String> = names.collect();
+        let names: BTreeSet<String> = names.flat_map(|n| [without_attack(&n), n]).collect();
         if let Some(part) = &args.filter {
             tests.retain(|t| title(t).contains(part.as_str()));
         }
@@ -348,6 +357,7 @@ fn models(
     suite: &Suite,
     test: &Test,
     sample: u32,
+    is_without: bool,
 ) -> Result<Models, Exit> {
     let failed = |e: runtime::ConfigError| ui.usage(&e.message, e.help.as_deref());
     if args.record {
@@ -360,11 +370,44 @@ fn models(
         Replies::None => "[]".to_string(),
         Replies::Same(script) => script.clone(),
         Replies::Each(each) => {
-            let script = each.get(&label(test, sample)).or_else(|| each.get(&title(test)));
-            script.or_else(|| each.get(&test.name)).map_or_else(|| "[]".into(), Value::to_string)
+            let names = [label(test, sample), title(test), test.name.clone()];
+            let without = names.iter().filter(|_| is_without).find_map(|n| each.get(&without_attack(n)));
+            let script = without.or_else(|| names.iter().find_map(|n| each.get(n)));
+            script.map_or_else(|| "[]".into(), Value::to_string)
         }
     };
     Ok(Models::only(Arc::new(Scripted::parse(&script).map_err(failed)?)))
+}
+
+/// Handlers and configuration for one run of a test.
+struct Prepared {
+    handlers: Handlers,
+    config: Arc<Config>,
+    faults: mocks::Faults,
+}
+
+impl Prepared {
+    /// Runs the test, and returns with the report what models replied and the calls of tools.
+    async fn run(
+        &self,
+        test: &Test,
+        limits: &Limits,
+        cancel: &CancellationToken,
+    ) -> (RunReport, Value, mocks::Calls) {
+        let machine = Machine::new(test.code.clone(), Some(test.input.clone()), self.config.clone());
+        let mut recorder = Recorder::new();
+        let mut calls = mocks::Calls::new();
+        let mut events = |event: Event| {
+            recorder.note(&event);
+            if let Event::Asked { what: Asked::Tool { name, args, .. }, .. } = event {
+                calls.push((name, args));
+            }
+        };
+        let report = runtime::run(machine, &self.handlers, limits, cancel, &mut events).await;
+        let mut script = recorder.script();
+        report.records.json(&mut script);
+        (report, script, calls)
+    }
 }
 
 /// Which test of which file.
@@ -387,17 +430,26 @@ fn run_all(
     for (i, suite) in suites.iter().enumerate() {
         for (j, test) in suite.tests.iter().enumerate() {
             for sample in samples(test) {
-                let models = models(ui, args, settings, suite, test, sample)?;
-                let seed = args.seed.wrapping_add(u64::from(sample));
-                let mut handlers = handlers(models, settings, seed);
-                handlers.stores = Stores::only_here();
-                let config = machine_config(None, suite.policy.as_ref());
-                let (config, faults) = (Arc::new(config), mocks::Faults::default());
-                mocks::install(&mut handlers, test, &config, args.live, &faults);
+                let prepare = |injection: Option<&mocks::Injection>, is_without: bool| {
+                    let models = models(ui, args, settings, suite, test, sample, is_without)?;
+                    let seed = args.seed.wrapping_add(u64::from(sample));
+                    let mut handlers = handlers(models, settings, seed);
+                    handlers.stores = Stores::only_here();
+                    let config = Arc::new(machine_config(None, suite.policy.as_ref()));
+                    let faults = mocks::Faults::default();
+                    mocks::install(&mut handlers, test, &config, args.live, &faults, injection);
+                    Ok::<_, Exit>(Prepared { handlers, config, faults })
+                };
+                let injection = (!test.plan.attacks.is_empty()).then(|| mocks::Injection::new(test));
+                let without = match &injection {
+                    Some(_) => Some(prepare(None, true)?),
+                    None => None,
+                };
+                let prepared = prepare(injection.as_ref(), false)?;
                 if args.live && sample == 0 {
-                    live(ui, settings, suite, test, &handlers)?;
+                    live(ui, settings, suite, test, &prepared.handlers)?;
                 }
-                waiting.push(((i, j, sample), test.clone(), handlers, config, faults));
+                waiting.push(((i, j, sample), test.clone(), prepared, injection.zip(without)));
             }
         }
     }
@@ -406,7 +458,7 @@ fn run_all(
         interrupt::cancels(cancel.clone());
         let free = Arc::new(Semaphore::new(jobs));
         let mut tasks = JoinSet::new();
-        for (at, test, handlers, config, faults) in waiting {
+        for (at, test, prepared, attack) in waiting {
             let (free, cancel, limits) = (free.clone(), cancel.clone(), limits.clone());
             tasks.spawn(async move {
                 // Nobody closes the semaphore; without a permit the test would still be right, only early.
@@ -414,20 +466,29 @@ fn run_all(
                 if cancel.is_cancelled() {
                     return None;
                 }
-                let machine = Machine::new(test.code.clone(), Some(test.input.clone()), config);
-                let mut recorder = Recorder::new();
-                let mut calls = mocks::Calls::new();
-                let mut events = |event: Event| {
-                    recorder.note(&event);
-                    if let Event::Asked { what: Asked::Tool { name, args, .. }, .. } = event {
-                        calls.push((name, args));
+                let mut without = None;
+                if let Some((_, prepared)) = &attack {
+                    let first = prepared.run(&test, &limits, &cancel).await;
+                    // A comparison with a run that fails says nothing.
+                    if first.0.result.is_err() {
+                        let (report, script, _) = first;
+                        let faults = mocks::faulty(&prepared.faults);
+                        let (broken, is_held, without) = (Vec::new(), false, Some(script));
+                        let script = Value::Array(Vec::new());
+                        return Some((at, TestRun { report, script, faults, broken, is_held, without }));
                     }
-                };
-                let report = runtime::run(machine, &handlers, &limits, &cancel, &mut events).await;
-                let (faults, broken) = (mocks::faulty(&faults), mocks::judge(&test, &report, &calls));
-                let mut script = recorder.script();
-                report.records.json(&mut script);
-                Some((at, TestRun { report, script, faults, broken }))
+                    without = Some(first);
+                }
+                let (report, script, calls) = prepared.run(&test, &limits, &cancel).await;
+                let faults = mocks::faulty(&prepared.faults);
+                let mut broken = mocks::judge(&test, &report, &calls);
+                let mut is_held = false;
+                if let (Some((injection, _)), Some((_, _, others))) = (&attack, &without) {
+                    broken.extend(mocks::attacked(&test, injection, &calls, others));
+                    is_held = report.result.is_err() && report.why.refused.is_some();
+                }
+                let without = without.map(|(_, script, _)| script);
+                Some((at, TestRun { report, script, faults, broken, is_held, without }))
             });
         }
         let mut ran = BTreeMap::new();
@@ -506,7 +567,10 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestResult>) -> R
                 let label = label(test, sample);
                 match &run.script {
                     Value::Array(script) if script.is_empty() => drop(all.remove(&label)),
-                    script => drop(all.insert(label, script.clone())),
+                    script => drop(all.insert(label.clone(), script.clone())),
+                }
+                if let Some(script) = &run.without {
+                    all.insert(without_attack(&label), script.clone());
                 }
             }
         }
