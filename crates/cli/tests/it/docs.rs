@@ -91,6 +91,8 @@ fn shell(line: &str, folder: &Path) -> (String, bool) {
         .args(["-c", line])
         .current_dir(folder)
         .env("PATH", path)
+        // A reader has none, and sees what a program prints into a pipe when it ends.
+        .env_remove("PYTHONUNBUFFERED")
         .env("XDG_CONFIG_HOME", folder.join("target/config"))
         .output()
         .unwrap();
