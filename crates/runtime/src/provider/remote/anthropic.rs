@@ -4,7 +4,9 @@
 //! are signed. So an answer that has both is kept in its own words, which the next requests repeat; of other
 //! answers the text or the calls are enough.
 
-use super::convert::{Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, without};
+use super::convert::{
+    Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, with_results, without,
+};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -140,10 +142,7 @@ fn body(plan: &Plan<'_>) -> Json {
         body.insert("temperature".into(), t);
     }
     body.extend(plan.passed_on(PASSED_ON));
-    for (_, stop) in plan.passed_on(&["stop"]) {
-        let stop = if stop.is_array() { stop } else { json!([stop]) };
-        body.insert("stop_sequences".into(), stop);
-    }
+    body.extend(plan.stops().map(|stops| ("stop_sequences".to_string(), stops)));
     let tools: Vec<Json> = plan
         .offers()
         .map(|o| {
@@ -185,21 +184,12 @@ fn add(messages: &mut Vec<Json>, turn: WireMessage<'_>) {
     push(messages, role, block);
 }
 
-/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
-/// may be without a result.
+/// Adds an answer as it was said, with the results of its calls.
 fn repeat(messages: &mut Vec<Json>, content: &Json, results: &[&str]) {
-    let mut made = Vec::new();
-    for block in content.as_array().into_iter().flatten() {
-        if is(block, "tool_use") {
-            if made.len() == results.len() {
-                continue;
-            }
-            made.push(&block["id"]);
-        }
-        push(messages, "assistant", block.clone());
-    }
-    for (id, text) in made.into_iter().zip(results) {
-        push(messages, "user", result(id, text));
+    let (told, made) = with_results(content, results, |block| is(block, "tool_use").then_some(block));
+    told.into_iter().for_each(|block| push(messages, "assistant", block));
+    for (call, text) in made {
+        push(messages, "user", result(&call["id"], text));
     }
 }
 

@@ -4,7 +4,9 @@
 //! type of an answer is said in the instructions.
 
 use super::aws::AwsCredentials;
-use super::convert::{Calls, Plan, Received, WireMessage, counted, no_message, object, push_part};
+use super::convert::{
+    Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, with_results,
+};
 use super::endpoint::{Endpoint, required};
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -151,9 +153,7 @@ fn body(plan: &Plan<'_>) -> Json {
         config.insert("temperature".into(), Num::to_json(t));
     }
     config.extend(plan.passed_on(&["top_p"]).map(|(_, value)| ("topP".to_string(), value)));
-    for (_, stop) in plan.passed_on(&["stop"]) {
-        config.insert("stopSequences".into(), if stop.is_array() { stop } else { json!([stop]) });
-    }
+    config.extend(plan.stops().map(|stops| ("stopSequences".to_string(), stops)));
     if !config.is_empty() {
         body.insert("inferenceConfig".into(), config.into());
     }
@@ -193,21 +193,12 @@ fn push(messages: &mut Vec<Json>, role: &str, block: Json) {
     push_part(messages, role, "content", block);
 }
 
-/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
-/// may be without a result.
+/// Adds an answer as it was said, with the results of its calls.
 fn repeat(messages: &mut Vec<Json>, content: &Json, results: &[&str]) {
-    let mut made = Vec::new();
-    for block in content.as_array().into_iter().flatten() {
-        if let Some(call) = block.get("toolUse") {
-            if made.len() == results.len() {
-                continue;
-            }
-            made.push(&call["toolUseId"]);
-        }
-        push(messages, "assistant", block.clone());
-    }
-    for (id, said) in made.into_iter().zip(results) {
-        push(messages, "user", result(id, said));
+    let (told, made) = with_results(content, results, |block| block.get("toolUse"));
+    told.into_iter().for_each(|block| push(messages, "assistant", block));
+    for (call, said) in made {
+        push(messages, "user", result(&call["toolUseId"], said));
     }
 }
 

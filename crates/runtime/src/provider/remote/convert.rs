@@ -200,6 +200,12 @@ impl<'a> Plan<'a> {
         extra.filter(|(n, _)| known.contains(&&**n)).map(|(n, v)| (n.to_string(), v.to_json()))
     }
 
+    /// The texts that end an answer, as a list, if the source says them.
+    pub(super) fn stops(&self) -> Option<Json> {
+        let (_, stop) = self.passed_on(&["stop"]).next()?;
+        Some(if stop.is_array() { stop } else { json!([stop]) })
+    }
+
     /// The sampling temperature, if the source says one.
     pub(super) fn temperature(&self) -> Option<Json> {
         self.call.params.as_ref()?.temperature.as_ref().map(core_ir::Num::to_json)
@@ -401,6 +407,24 @@ fn tool_names(tools: &[Arc<ToolDecl>]) -> Vec<String> {
     });
     names.collect()
 }
+/// The parts of an answer that are told again, and its calls with their results. Calls that were not made are
+/// left out: none may be without a result. `call` gives the call that a part is.
+pub(super) fn with_results<'a>(
+    parts: &'a Json,
+    results: &[&'a str],
+    call: impl Fn(&'a Json) -> Option<&'a Json>,
+) -> (Vec<Json>, Vec<(&'a Json, &'a str)>) {
+    let (mut told, mut made) = (Vec::new(), Vec::new());
+    for part in parts.as_array().into_iter().flatten() {
+        if let Some(call) = call(part) {
+            let Some(result) = results.get(made.len()) else { continue };
+            made.push((call, *result));
+        }
+        told.push(part.clone());
+    }
+    (told, made)
+}
+
 /// Adds a part to the list of the last message, or begins a message: some protocols want the parties to take
 /// turns.
 pub(super) fn push_part(messages: &mut Vec<Json>, role: &str, list: &str, part: Json) {

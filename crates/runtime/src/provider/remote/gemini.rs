@@ -3,7 +3,9 @@
 //! A model that thinks signs its thoughts, and wants the signatures back with the results of the calls that
 //! it made. So an answer with calls and signatures is kept in its own words, which the next requests repeat.
 
-use super::convert::{Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, without};
+use super::convert::{
+    Calls, Plan, Received, WireMessage, counted, no_message, object, push_part, with_results, without,
+};
 use super::endpoint::{Endpoint, required};
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -156,9 +158,7 @@ fn body(plan: &Plan<'_>) -> Json {
     for (name, theirs) in PASSED_ON {
         config.extend(plan.passed_on(name).map(|(_, value)| (theirs.to_string(), value)));
     }
-    for (_, stop) in plan.passed_on(&["stop"]) {
-        config.insert("stopSequences".into(), if stop.is_array() { stop } else { json!([stop]) });
-    }
+    config.extend(plan.stops().map(|stops| ("stopSequences".to_string(), stops)));
     // As programs write it for models of Anthropic.
     for (_, thinking) in plan.passed_on(&["thinking"]) {
         if let Some(budget) = thinking.get("budget_tokens") {
@@ -200,20 +200,11 @@ fn push(contents: &mut Vec<Json>, role: &str, part: Json) {
     push_part(contents, role, "parts", part);
 }
 
-/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
-/// may be without a result.
+/// Adds an answer as it was said, with the results of its calls.
 fn repeat(contents: &mut Vec<Json>, parts: &Json, results: &[&str]) {
-    let mut made = Vec::new();
-    for part in parts.as_array().into_iter().flatten() {
-        if let Some(call) = part.get("functionCall") {
-            if made.len() == results.len() {
-                continue;
-            }
-            made.push(call);
-        }
-        push(contents, "model", part.clone());
-    }
-    for (call, text) in made.into_iter().zip(results) {
+    let (told, made) = with_results(parts, results, |part| part.get("functionCall"));
+    told.into_iter().for_each(|part| push(contents, "model", part));
+    for (call, text) in made {
         let mut answer = result(call["name"].as_str().unwrap_or_default(), text);
         if let Some(id) = call.get("id") {
             answer["functionResponse"]["id"] = id.clone();

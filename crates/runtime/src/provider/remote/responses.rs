@@ -2,7 +2,7 @@
 //! `reasoning` or `reasoning_effort`, thoughts are sent back, encrypted, with the results of the calls that
 //! they led to.
 
-use super::convert::{Calls, Plan, Received, WireMessage, arguments, counted, no_message};
+use super::convert::{Calls, Plan, Received, WireMessage, arguments, counted, no_message, with_results};
 use super::endpoint::Endpoint;
 use super::http::{Fault, event_json};
 use super::sse::SseEvent;
@@ -123,23 +123,13 @@ fn body(plan: &Plan<'_>) -> Json {
     Json::Object(body)
 }
 
-/// Adds an answer as it was said, with the results of its calls. Calls that were not made are left out: none
-/// may be without a result.
+/// Adds an answer as it was said, with the results of its calls.
 fn repeat(input: &mut Vec<Json>, items: &Json, results: &[&str]) {
-    let mut made = Vec::new();
-    for item in items.as_array().into_iter().flatten() {
-        if item["type"] == "function_call" {
-            if made.len() == results.len() {
-                continue;
-            }
-            made.push(&item["call_id"]);
-        }
-        input.push(item.clone());
-    }
-    let answers = made.into_iter().zip(results);
-    input.extend(
-        answers.map(|(id, text)| json!({"type": "function_call_output", "call_id": id, "output": text})),
-    );
+    let (told, made) = with_results(items, results, |item| (item["type"] == "function_call").then_some(item));
+    input.extend(told);
+    input.extend(made.into_iter().map(
+        |(call, text)| json!({"type": "function_call_output", "call_id": call["call_id"], "output": text}),
+    ));
 }
 
 /// Reads an answer.
