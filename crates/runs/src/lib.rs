@@ -27,6 +27,6 @@ pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 pub use report::{Decider, Finish, RunReport, Tokens, Usage, Via};
 pub use script::{Question, Script, ScriptError, json_result};
 pub use scripted::run_script;
-pub use secret::{RedactedStream, Redactor, Secret, percent_encoded};
+pub use secret::{RedactedStream, Redactor, Secret, hex, percent_encoded};
 pub use stores::{StillStores, of_type};
 pub use why::{Binding, Explained, Explainer, Refused, RefusedCall, Why};

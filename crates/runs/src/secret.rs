@@ -128,6 +128,12 @@ impl KnownSecrets {
     }
 }
 
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|b| [b >> 4, b & 15]).map(|d| char::from(DIGITS[usize::from(d)])).collect()
+}
+
 /// Everything but letters, digits and `-._~` as `%XX`.
 pub fn percent_encoded(text: &str) -> String {
     let mut out = String::new();

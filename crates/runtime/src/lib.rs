@@ -97,7 +97,7 @@ pub use provider::{
 pub use runs::{
     Answered, Asked, BUILTINS, Binding, CallKind, Decider, Event, Explained, FaultKind, Finish, Finished,
     ModelError, Partial, Redactor, Refused, RefusedCall, Resource, RunReport, Secret, StillStores, Tokens,
-    Usage, Via, Why, trace,
+    Usage, Via, Why, hex, trace,
 };
 pub use schema::Schema;
 pub use settings::{

@@ -458,11 +458,6 @@ pub fn hash_of(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-/// Bytes as hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
-}
-
 fn unhex(text: &str) -> Option<[u8; 32]> {
     if text.len() != 64 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
@@ -478,6 +473,7 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use runtime::hex;
 
     #[derive(Deserialize)]
     #[serde(default)]

@@ -86,8 +86,8 @@ fn new_token(ui: &Ui, name: &str) -> Exit {
     if let Err(e) = getrandom::fill(&mut bytes) {
         return ui.usage(&format!("the system provides no random numbers: {e}"), None);
     }
-    let token = format!("entail-{}", callers::hex(&bytes));
-    let hash = callers::hex(&callers::hash_of(&token));
+    let token = format!("entail-{}", runtime::hex(&bytes));
+    let hash = runtime::hex(&callers::hash_of(&token));
     if ui.is_json() {
         ui.result(&json!({"caller": name, "token": token, "tokenSha256": hash}).to_string());
         return Exit::Done;

@@ -660,8 +660,7 @@ pub(crate) fn parse(text: &str) -> serde_json::Result<Json> {
 }
 
 fn hash(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    runs::hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// The first line that differs between two programs.
@@ -687,7 +686,7 @@ struct Stored {
 
 fn digest(program: &str, input: &str, settings: &str) -> String {
     let parts = [program, input, settings].map(|t| Some(t.as_bytes()));
-    check(&parts).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    runs::hex(&check(&parts))
 }
 
 /// A hash of these, by which it is noticed that they are not what was written.

@@ -205,8 +205,7 @@ fn digest(parts: &[&Json]) -> String {
         canonical(part, &mut text);
         text.push('\n');
     }
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    runs::hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// JSON with the fields of objects in the order of their names. What a parser has read is not nested too deep

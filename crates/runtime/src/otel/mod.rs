@@ -717,7 +717,6 @@ fn nanos(time: SystemTime) -> String {
 
 /// A name of `digits` hexadecimal digits that depends on these parts.
 fn identifier(parts: &[&str], digits: usize) -> String {
-    let digest = Sha256::digest(parts.join("/").as_bytes());
-    let hex = digest.iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+    let hex = runs::hex(&Sha256::digest(parts.join("/").as_bytes()));
     hex[..digits].to_string()
 }

@@ -382,7 +382,7 @@ async fn start(
         let _ = left.disarm();
         return ended(&service, &caller, &run);
     };
-    let digest = callers::hex(&callers::hash_of(&format!("{name}\n{}", String::from_utf8_lossy(&body))));
+    let digest = runtime::hex(&callers::hash_of(&format!("{name}\n{}", String::from_utf8_lossy(&body))));
     // Its client may come back for the answer, so the run continues.
     let how = StartOptions { background: true, ..how };
     match service.start_once(&caller, &name, &input, Key { name: &key, digest: &digest }, how)? {

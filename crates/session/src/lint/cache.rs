@@ -13,6 +13,7 @@
 use diagnostics::{Applicability, Diagnostic, FileId, Fix, Level, Remark, Span};
 use frontend_kit::doc::{Limits, decode};
 use lint::{Outcome, Report, Skip, codes, rule};
+use runtime::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -209,11 +210,6 @@ pub fn key_of(parts: &[&[u8]]) -> Key {
     let mut key = Key::default();
     key.copy_from_slice(&hash.finalize()[..16]);
     key
-}
-
-fn hex(key: &Key) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    key.iter().flat_map(|b| [b >> 4, b & 15]).map(|d| char::from(DIGITS[usize::from(d)])).collect()
 }
 
 fn unhex(text: &str) -> Option<Key> {

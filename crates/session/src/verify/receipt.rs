@@ -16,7 +16,7 @@ use core_ir::{Data, LabelSpec, Lattice};
 use machine::{Config, RequestId, Response};
 use runtime::{
     AFTER_RUN, Approvers, KeptEntry, KeptMessages, KeptQuestion, POLICY_CHANGED, POLICY_TEXT, PublicKey,
-    REDACTED, RunStatus, SigningKey, salt,
+    REDACTED, RunStatus, SigningKey, hex, salt,
 };
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -102,10 +102,9 @@ impl fmt::Display for Openings {
 
 impl fmt::Display for Receipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let signature: String = self.signature.iter().map(|byte| format!("{byte:02x}")).collect();
         let head = json!({
             "format": FORMAT, "version": VERSION, "signer": self.signer, "key": self.key.to_string(),
-            "signature": signature,
+            "signature": hex(&self.signature),
         });
         writeln!(f, "{head}\n{}", self.text)
     }
@@ -421,7 +420,7 @@ impl Hiding {
     /// The commitment in place of a value.
     fn commit(&mut self, value: &Value) -> Result<Value, ReceiptError> {
         let salt = salt().map_err(|e| ReceiptError::new(e.to_string()))?;
-        let salt: String = salt.iter().map(|byte| format!("{byte:02x}")).collect();
+        let salt = hex(&salt);
         let hash = commitment(&salt, value);
         self.salts.insert(hash.clone(), salt.into());
         Ok(json!({ REDACTED: hash }))
@@ -536,7 +535,7 @@ impl Hiding {
 /// The hash of a value with a salt.
 fn commitment(salt: &str, value: &Value) -> String {
     let digest = Sha256::digest(format!("entail value 1\n{salt}\n{value}").as_bytes());
-    digest.iter().fold("sha256:".to_string(), |hex, byte| hex + &format!("{byte:02x}"))
+    format!("sha256:{}", hex(&digest))
 }
 
 /// Returns true if a commitment is one to a value.
