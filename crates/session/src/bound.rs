@@ -22,7 +22,7 @@ pub struct Pricing {
 impl Default for Pricing {
     /// The list that comes with Entail alone.
     fn default() -> Pricing {
-        Pricing { prices: Prices::standard(), routes: ModelRoutes::default(), settings: None }
+        Pricing { prices: Prices::standard().clone(), routes: ModelRoutes::default(), settings: None }
     }
 }
 
@@ -101,7 +101,7 @@ pub enum PriceOrigin<'s> {
 /// Returns the price that a model gets by these settings.
 pub fn price_of<'s>(settings: &'s Settings, name: &str) -> PriceOrigin<'s> {
     let entry = settings.models.models.get(name);
-    let listed = |model: &str| match settings.prices.entry(model) {
+    let listed = |model: &str| match settings.prices().entry(model) {
         Some((name, entry)) => PriceOrigin::Listed(name, entry),
         None => PriceOrigin::Unknown,
     };
@@ -110,7 +110,7 @@ pub fn price_of<'s>(settings: &'s Settings, name: &str) -> PriceOrigin<'s> {
         Some(entry) if entry.is_free() => PriceOrigin::Free,
         Some(entry) if !entry.is_at_vendor() => PriceOrigin::Elsewhere,
         Some(entry) => listed(entry.model.as_deref().unwrap_or(name)),
-        None if settings.prices.has_entry(name) => listed(name),
+        None if settings.prices().has_entry(name) => listed(name),
         None if settings.model_settings(None).is_free(name, &settings.environment) => PriceOrigin::Free,
         None => listed(name),
     }
@@ -118,7 +118,7 @@ pub fn price_of<'s>(settings: &'s Settings, name: &str) -> PriceOrigin<'s> {
 
 /// The list of prices, with the models of the settings by the names of their entries.
 fn prices_of(settings: &Settings) -> Prices {
-    let mut prices = Prices::clone(&settings.prices);
+    let mut prices = settings.prices().clone();
     for (name, entry) in &settings.models.models {
         let endpoint = prices.model(entry.model.as_deref().unwrap_or(name)).unwrap_or_default();
         let model = match entry.price {

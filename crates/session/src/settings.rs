@@ -208,10 +208,8 @@ pub struct Settings {
     pub plan: Option<PlanEntry>,
     /// Destination of traces and metrics.
     pub telemetry: TelemetryEntry,
-    /// Prices of models: the list beside the settings, or the one that comes with Entail.
-    pub prices: Arc<Prices>,
-    /// True if the list is beside the settings.
-    pub has_own_prices: bool,
+    /// Prices of models, if there is a list of them beside the settings.
+    own_prices: Option<Arc<Prices>>,
     /// Approved definitions of MCP servers.
     pub pins: Pins,
     /// The directory that paths in the settings are relative to.
@@ -299,8 +297,7 @@ impl Settings {
             // Without it nothing would be held to anything.
             Err(e) => return Err(wrong(format!("cannot read `{}`: {}", lock.display(), reason(&e)))),
         };
-        let own_prices = own_prices(&dir.join(Settings::PRICES))?;
-        let has_own_prices = own_prices.is_some();
+        let own_prices = own_prices(&dir.join(Settings::PRICES))?.map(Arc::new);
         Ok(Settings {
             models,
             handlers,
@@ -318,8 +315,7 @@ impl Settings {
             callers,
             plan,
             telemetry: file.telemetry,
-            prices: Arc::new(own_prices.unwrap_or_else(Prices::standard)),
-            has_own_prices,
+            own_prices,
             pins,
             dir,
             environment,
@@ -353,10 +349,21 @@ impl Settings {
         }
     }
 
+    /// Prices of models: the list beside the settings, or the one that comes with Entail.
+    pub fn prices(&self) -> &Prices {
+        self.own_prices.as_deref().unwrap_or_else(|| Prices::standard())
+    }
+
+    /// Returns true if there is a list of prices beside the settings.
+    pub fn has_own_prices(&self) -> bool {
+        self.own_prices.is_some()
+    }
+
     /// Prices for runs, out of the list of the settings.
     fn price_list(&self) -> PriceList {
-        let prices = self.prices.clone();
+        let own = self.own_prices.clone();
         PriceList::new(move |model| {
+            let prices = own.as_deref().unwrap_or_else(|| Prices::standard());
             let TokenPrice { input, output, cached, cache_write } = prices.entry(model)?.1.price.clone()?;
             Some(Price { input, output, cached, cache_write })
         })

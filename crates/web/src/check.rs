@@ -77,7 +77,7 @@ pub(crate) fn check(document: &Document) -> Value {
     let prices = Prices::standard();
     let path = RefCell::new(Value::Null);
     let bound = |code: &Arc<Code>, applied: bool| {
-        let bound = cost::bound_with(code, applied, &prices, &routes);
+        let bound = cost::bound_with(code, applied, prices, &routes);
         path.replace(path_of(&bound, &sources));
         bound
     };

@@ -43,7 +43,7 @@ pub(crate) fn run(document: &Document, spec: &Spec) -> Value {
     };
     let mut config = machine_config(Some(FUEL), policy.as_ref());
     config.explain_flow = true;
-    let bound = cost::bound_with(&r.code, input.is_some(), &Prices::standard(), &ModelRoutes::default());
+    let bound = cost::bound_with(&r.code, input.is_some(), Prices::standard(), &ModelRoutes::default());
     let head = Head { program: document.path.clone(), entry: r.name.clone(), input: input.clone() };
     let machine = Machine::new(r.code.clone(), input, config);
     let mut recorder = Recorder::new();

@@ -69,7 +69,7 @@ pub struct CostBound {
 /// assert_eq!(analysis::cost::bound(&code.into(), true).model_calls.to_string(), "2");
 /// ```
 pub fn bound(code: &Arc<Code>, applied: bool) -> CostBound {
-    bound_with(code, applied, Prices::listed(), &ModelRoutes::default())
+    bound_with(code, applied, Prices::standard(), &ModelRoutes::default())
 }
 
 /// [`bound`] with other prices, and with what settings say about which models answer which calls.
@@ -1308,6 +1308,7 @@ mod tests {
         let root = b.app(f, x, AT);
         let code = Arc::new(b.finish(root, &Globals::none()).unwrap());
         let prices = Prices::standard()
+            .clone()
             .with_model("fast", Model::default().priced(0.0, 1.0))
             .with_model("a/b", Model::default().priced(0.0, 2.0));
         let mut routes = ModelRoutes { default: vec!["fast".into()], ..ModelRoutes::default() };

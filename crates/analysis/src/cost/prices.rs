@@ -95,13 +95,8 @@ impl Model {
 }
 
 impl Prices {
-    /// The list that comes with Entail.
-    pub fn standard() -> Prices {
-        Prices::listed().clone()
-    }
-
     /// The list that comes with Entail, read once.
-    pub(super) fn listed() -> &'static Prices {
+    pub fn standard() -> &'static Prices {
         static LIST: OnceLock<Prices> = OnceLock::new();
         // The text is part of this crate, and a test reads it.
         LIST.get_or_init(|| Prices::list(STANDARD).unwrap_or_default())
@@ -144,7 +139,7 @@ impl Prices {
     /// # Examples
     /// ```
     /// use analysis::cost::Prices;
-    /// let prices = Prices::standard().with("[models.mine]\ninput = 0.5\noutput = 1").unwrap();
+    /// let prices = Prices::standard().clone().with("[models.mine]\ninput = 0.5\noutput = 1").unwrap();
     /// assert_eq!(prices.model("mine").unwrap().input, Some(500));
     /// assert_eq!(prices.with("[models.mine]\ninput = -1").unwrap_err().place, (2, 9));
     /// ```

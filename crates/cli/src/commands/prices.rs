@@ -87,7 +87,7 @@ fn list(ui: &Ui, models: &[String]) -> Exit {
     };
     let names: Vec<String> = if models.is_empty() {
         let own = settings.models.models.keys().cloned();
-        let listed = settings.prices.entries().map(|(name, _)| name.to_string());
+        let listed = settings.prices().entries().map(|(name, _)| name.to_string());
         let mut names: Vec<String> = own.chain(listed).collect();
         names.sort();
         names.dedup();
@@ -97,10 +97,10 @@ fn list(ui: &Ui, models: &[String]) -> Exit {
     };
     let rows: Vec<Row> = names.iter().map(|name| row(&settings, name)).collect();
     let place = own_list(&settings);
-    let origin = if settings.has_own_prices { place.display().to_string() } else { "built in".into() };
+    let origin = if settings.has_own_prices() { place.display().to_string() } else { "built in".into() };
     if ui.is_json() {
         let models: Vec<Value> = rows.iter().map(json_of).collect();
-        let list = json!({"origin": origin, "date": settings.prices.date});
+        let list = json!({"origin": origin, "date": settings.prices().date});
         ui.result(&json!({"list": list, "models": models}).to_string());
         return Exit::Done;
     }
@@ -175,7 +175,7 @@ fn update(ui: &Ui, file: &Path) -> Exit {
         return ui.usage(&format!("cannot write `{shown}`: {}", reason(&e)), Some("check the folder"));
     }
     let left_out: Vec<&str> =
-        settings.prices.entries().map(|(name, _)| name).filter(|name| !new.has_entry(name)).collect();
+        settings.prices().entries().map(|(name, _)| name).filter(|name| !new.has_entry(name)).collect();
     let count = new.entries().count();
     if ui.is_json() {
         ui.result(&json!({"path": shown, "models": count, "leftOut": left_out}).to_string());

@@ -57,7 +57,7 @@ const MODEL: &str = "[models.m]\ninput = 1\noutput = 2\ncontext = 100_000\nmax_o
 /// Tokens and money: a token is a byte at least, a message takes at most 8 tokens beside its text, and each
 /// reply is as long as the model can make it.
 fn within_tokens(program: &Program) -> Result<(), TestCaseError> {
-    let prices = Prices::standard().with(MODEL).expect("a list of prices");
+    let prices = Prices::standard().clone().with(MODEL).expect("a list of prices");
     let routes = core_ir::ModelRoutes { default: vec!["m".into()], ..Default::default() };
     let bound = analysis::cost::bound_with(&program.code(), false, &prices, &routes);
     let outcome = run_machine(program, None, &mut Script::new(program), Order::AtOnce);
