@@ -227,9 +227,24 @@ impl Writer<'_> {
         }
     }
 
-    /// The table of a key, which is added if it is not there.
-    fn below<'t>(table: &'t mut Table, name: &str, at: Span) -> Option<&'t mut Table> {
-        table.table_at(&key(name, at))
+    /// Adds a key with its value, if there is one. Returns true if there is.
+    fn put_some(&mut self, table: &mut Table, key: Spanned<String>, value: Option<Value>) -> bool {
+        value.map(|value| self.put(table, key, value)).is_some()
+    }
+
+    /// Adds a key to the table of another one, which is added if it is not there. Returns true if it has a
+    /// value.
+    fn put_below(
+        &mut self,
+        table: &mut Table,
+        of: Spanned<String>,
+        key: Spanned<String>,
+        value: Option<Value>,
+    ) -> bool {
+        let Some(value) = value else { return false };
+        let Some(table) = table.table_at(&of) else { return false };
+        self.put(table, key, value);
+        true
     }
 
     /// A label: words, or a value of the lattice.
@@ -291,43 +306,24 @@ impl Writer<'_> {
                     PolicyArg::Value(e) => self.value(e),
                     _ => None,
                 };
-                match (value, Self::below(root, "principals", at)) {
-                    (Some(value), Some(table)) => {
-                        self.put(table, key(&name.text, name.span), value);
-                        true
-                    }
-                    _ => false,
-                }
+                self.put_below(root, key("principals", at), key(&name.text, name.span), value)
             }
             ("readers" | "sources", [PolicyArg::Value(e)], None) => {
-                match (self.value(e), Self::below(root, "principals", at)) {
-                    (Some(value), Some(table)) => {
-                        self.put(table, key(&rule.key.text, at), value);
-                        true
-                    }
-                    _ => false,
-                }
+                let value = self.value(e);
+                self.put_below(root, key("principals", at), key(&rule.key.text, at), value)
             }
             ("place", [PolicyArg::Text(place), label @ ..], None) => {
-                match (self.label(rule, label), Self::below(root, "places", at)) {
-                    (Some(label), Some(table)) => {
-                        self.put(table, key(&place.value, place.span), label);
-                        true
-                    }
-                    _ => false,
-                }
+                let label = self.label(rule, label);
+                self.put_below(root, key("places", at), key(&place.value, place.span), label)
             }
             ("model", [PolicyArg::Word(ast::Name { text: name, span }), label @ ..], None)
             | ("model", [PolicyArg::Text(ast::StrLit { value: name, span }), label @ ..], None) => {
-                match (self.label(rule, label), Self::below(root, "models", at)) {
-                    (Some(label), Some(table)) => {
-                        let mut model = Table::default();
-                        model.insert(key("clearance", *span), label);
-                        self.put(table, key(name, *span), Spanned::new(*span, Node::Table(model)));
-                        true
-                    }
-                    _ => false,
-                }
+                let model = self.label(rule, label).map(|label| {
+                    let mut model = Table::default();
+                    model.insert(key("clearance", *span), label);
+                    Spanned::new(*span, Node::Table(model))
+                });
+                self.put_below(root, key("models", at), key(name, *span), model)
             }
             ("output", [], Some((rules, _))) => {
                 for inner in rules {
@@ -336,11 +332,9 @@ impl Writer<'_> {
                         ("plain", [PolicyArg::Text(form)]) => Some(text(&form.value, form.span)),
                         _ => None,
                     };
-                    match (value, Self::below(root, "output", at)) {
-                        (Some(value), Some(table)) if is_plain(inner) => {
-                            self.put(table, key(&inner.key.text, inner.key.span), value);
-                        }
-                        _ => self.malformed(inner, OF_OUTPUT),
+                    let value = value.filter(|_| is_plain(inner));
+                    if !self.put_below(root, key("output", at), key(&inner.key.text, inner.key.span), value) {
+                        self.malformed(inner, OF_OUTPUT);
                     }
                 }
                 true
@@ -353,7 +347,7 @@ impl Writer<'_> {
                 None => false,
             },
             ("unknown_tools", [], Some((rules, _))) => {
-                if let Some(table) = Self::below(root, "unknown_tools", at) {
+                if let Some(table) = root.table_at(&key("unknown_tools", at)) {
                     rules.iter().for_each(|inner| self.rule(inner, &[], table));
                 }
                 true
@@ -387,7 +381,7 @@ impl Writer<'_> {
         };
         let params: Vec<Name> = of_program
             .map_or_else(Vec::new, |s| s.params.iter().map(|p| p.name.text.as_str().into()).collect());
-        let Some(tools) = Self::below(root, "tools", at) else { return };
+        let Some(tools) = root.table_at(&key("tools", at)) else { return };
         let Some(table) = tools.table_at(&key(&called, span)) else { return };
         for inner in rules {
             self.rule(inner, &params, table);
@@ -409,50 +403,37 @@ impl Writer<'_> {
                 self.put(table, key("effect", at), text(effect.unwrap_or_default(), at));
                 true
             }
-            ("control" | "arguments", label) if is_plain(rule) => match self.label(rule, label) {
-                Some(label) => {
-                    self.put(table, key(word, at), label);
-                    true
-                }
-                None => false,
-            },
+            ("control" | "arguments", label) if is_plain(rule) => {
+                let label = self.label(rule, label);
+                self.put_some(table, key(word, at), label)
+            }
             ("bound", [PolicyArg::Word(param), PolicyArg::Word(below), PolicyArg::Text(place)])
                 if below.text == "below" && is_plain(rule) =>
             {
                 let value = text(&format!("under:{}", place.value), place.span);
-                self.part(table, "bounds", param, value, at)
+                self.put_below(table, key("bounds", at), key(&param.text, param.span), Some(value))
             }
             ("bound", [PolicyArg::Word(param), label @ ..]) if is_plain(rule) => {
-                match self.label(rule, label) {
-                    Some(label) => self.part(table, "bounds", param, label, at),
-                    None => false,
-                }
+                let label = self.label(rule, label);
+                self.put_below(table, key("bounds", at), key(&param.text, param.span), label)
             }
             ("result", [PolicyArg::Text(path), rest @ ..]) if is_plain(rule) => {
-                match self.part_of_result(rule, rest) {
-                    Some(value) => {
-                        let path = ast::Name { text: path.value.clone(), span: path.span };
-                        self.part(table, "fields", &path, value, at)
-                    }
-                    None => false,
-                }
+                let label = self.part_of_result(rule, rest);
+                self.put_below(table, key("fields", at), key(&path.value, path.span), label)
             }
-            ("result", label) if is_plain(rule) => match self.label(rule, label) {
-                Some(label) => {
-                    self.put(table, key(word, at), label);
-                    true
-                }
-                None => false,
-            },
+            ("result", label) if is_plain(rule) => {
+                let label = self.label(rule, label);
+                self.put_some(table, key(word, at), label)
+            }
             ("readers", [PolicyArg::Text(path), PolicyArg::Text(who)]) if is_plain(rule) => {
-                let path = ast::Name { text: path.value.clone(), span: path.span };
-                self.part(table, "readers", &path, text(&who.value, who.span), at)
+                let who = text(&who.value, who.span);
+                self.put_below(table, key("readers", at), key(&path.value, path.span), Some(who))
             }
             ("readers", [PolicyArg::Word(param), PolicyArg::Word(includes), PolicyArg::Text(who)])
                 if includes.text == "includes" && is_plain(rule) =>
             {
                 let value = text(&format!("includes {}", who.value), who.span);
-                self.part(table, "readers", param, value, at)
+                self.put_below(table, key("readers", at), key(&param.text, param.span), Some(value))
             }
             ("among", [PolicyArg::Word(param), PolicyArg::Text(set)]) if is_plain(rule) => {
                 let mut sets = Table::default();
@@ -466,9 +447,13 @@ impl Writer<'_> {
                 },
                 None => return,
             },
-            ("plain" | "pattern", [PolicyArg::Word(param), PolicyArg::Text(form)]) if is_plain(rule) => {
-                self.part(table, word, param, text(&form.value, form.span), at)
-            }
+            ("plain" | "pattern", [PolicyArg::Word(param), PolicyArg::Text(form)]) if is_plain(rule) => self
+                .put_below(
+                    table,
+                    key(word, at),
+                    key(&param.text, param.span),
+                    Some(text(&form.value, form.span)),
+                ),
             ("completes", [_, ..]) if is_plain(rule) => {
                 let names = rule.args.iter().map(|arg| match arg {
                     PolicyArg::Word(name) => Some(text(&name.text, name.span)),
@@ -505,11 +490,7 @@ impl Writer<'_> {
                     "never" => Some(Node::Bool(false)),
                     _ => None,
                 };
-                let known = value.is_some();
-                if let Some(value) = value {
-                    self.put(table, key(word, at), Spanned::new(which.span, value));
-                }
-                known
+                self.put_some(table, key(word, at), value.map(|value| Spanned::new(which.span, value)))
             }
             ("allow", []) if rule.condition.is_some() => {
                 if let Some(function) = self.function(rule, params) {
@@ -522,13 +503,6 @@ impl Writer<'_> {
         if !done {
             self.malformed(rule, OF_TOOL);
         }
-    }
-
-    /// Adds what is said of one parameter, or of a part of the result.
-    fn part(&mut self, table: &mut Table, of: &str, name: &ast::Name, value: Value, at: Span) -> bool {
-        let Some(table) = Self::below(table, of, at) else { return false };
-        self.put(table, key(&name.text, name.span), value);
-        true
     }
 
     /// Adds a set, or sets that belong together.

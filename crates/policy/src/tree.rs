@@ -182,15 +182,7 @@ impl Table {
 
     /// The table that is the value of a key; it is added if it is not there. `None` if the value is no table.
     pub fn table_at(&mut self, key: &Spanned<String>) -> Option<&mut Table> {
-        let at = match self.0.iter().position(|(k, _)| k.get_ref() == key.get_ref()) {
-            Some(at) => at,
-            None => {
-                let value = Spanned::new(key.span(), Node::Table(Table::default()));
-                self.0.push((key.clone(), value));
-                self.0.len() - 1
-            }
-        };
-        match &mut self.0[at].1.value {
+        match self.node_at(key, Node::Table(Table::default())) {
             Node::Table(table) => Some(table),
             _ => None,
         }
@@ -198,17 +190,19 @@ impl Table {
 
     /// The list that is the value of a key; it is added if it is not there. `None` if the value is no list.
     pub fn list_at(&mut self, key: &Spanned<String>) -> Option<&mut Vec<Value>> {
-        let at = match self.0.iter().position(|(k, _)| k.get_ref() == key.get_ref()) {
-            Some(at) => at,
-            None => {
-                self.0.push((key.clone(), Spanned::new(key.span(), Node::List(Vec::new()))));
-                self.0.len() - 1
-            }
-        };
-        match &mut self.0[at].1.value {
+        match self.node_at(key, Node::List(Vec::new())) {
             Node::List(items) => Some(items),
             _ => None,
         }
+    }
+
+    /// The value of a key; if it is not there, this one is added.
+    fn node_at(&mut self, key: &Spanned<String>, empty: Node) -> &mut Node {
+        let at = self.0.iter().position(|(k, _)| k.get_ref() == key.get_ref()).unwrap_or_else(|| {
+            self.0.push((key.clone(), Spanned::new(key.span(), empty)));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1.value
     }
 
     /// The keys with their values, each on a line of TOML.
