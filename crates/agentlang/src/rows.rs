@@ -121,7 +121,9 @@ fn samples_of(count: &Number, rate: &Number) -> Result<Samples, Box<Diagnostic>>
     }
     let needed = exact.mul(&Num::from(i64::from(runs))).map_err(|_| range())?;
     // Exact: a floating-point product of 0.07 and 100 is more than 7.
-    let must_pass = (1..=runs).find(|n| Num::from(i64::from(*n)) >= needed).unwrap_or(runs);
+    let whole = needed.floor();
+    let must_pass =
+        whole.to_usize().and_then(|n| u32::try_from(n).ok()).map_or(runs, |n| n + u32::from(whole < needed));
     Ok(Samples { count: runs, required: rate.text.clone(), must_pass })
 }
 

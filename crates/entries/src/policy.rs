@@ -22,7 +22,7 @@ pub fn check_named(policy: Option<&Policy>, module: &mut Module) -> Vec<Diagnost
 /// Returns the policy of a program: what its blocks say, and the policy file, which has the last word.
 ///
 /// # Errors
-/// What is wrong with the two.
+/// The errors of the two.
 pub fn of_program(
     file: Option<(FileId, &str)>,
     program: FileId,

@@ -601,9 +601,8 @@ pub(crate) fn tool_list(world: &World<'_>, value: &Value) -> Vec<Value> {
     out
 }
 
-/// Those of some objects that are not the same as others: of the objects that one expression makes, those
-/// with different tools. An object without some of the tools of another one is made of what is not known, or
-/// of a part of it.
+/// Objects without repetitions: of those that one expression makes, the ones with different tools. An object
+/// without some of the tools of another one is made of what is not known, or of a part of it.
 pub(crate) fn distinct<'v>(
     world: &'v World<'_>,
     ids: impl IntoIterator<Item = ObjectId>,

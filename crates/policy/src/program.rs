@@ -16,7 +16,7 @@ pub(super) const KEPT: &str = "program";
 /// Keys of a block that are read together with the file, key by key.
 const BY_KEY: &[&str] = &["output"];
 
-/// Who says a rule of a tool that applies.
+/// The author of a rule of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
     /// The policy file.
@@ -34,7 +34,7 @@ pub struct RuleSource {
     pub tool: Name,
     /// The key, and the parameter or part that it is about.
     pub rule: String,
-    /// Who says it.
+    /// Its author.
     pub author: Author,
     /// Its place.
     pub span: Span,

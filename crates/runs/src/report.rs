@@ -118,9 +118,9 @@ pub struct Tokens {
     pub input: u64,
     /// Of the reply.
     pub output: u64,
-    /// Those of the prompt that the provider's cache had.
+    /// Tokens of the prompt that the provider's cache had.
     pub cached: u64,
-    /// Those of the prompt that were written to the provider's cache.
+    /// Tokens of the prompt that were written to the provider's cache.
     pub cache_write: u64,
 }
 

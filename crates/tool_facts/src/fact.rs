@@ -185,6 +185,12 @@ impl ToolFacts {
         }
     }
 
+    /// The facts with what another body of the tool does.
+    pub(crate) fn joined(mut self, other: ToolFacts) -> ToolFacts {
+        self.join(other);
+        self
+    }
+
     /// Takes what is sent to services for questions.
     pub(crate) fn asks_only(&mut self) {
         let sent = |f: &Fact| f.effect == Effect::ServiceWrite && matches!(f.evidence, Evidence::Call { .. });

@@ -201,8 +201,8 @@ impl<'p> Reader<'p> {
                 let source = file.python.clone()?;
                 let ports = self.modules().among(source, Limits::default(), None, |world, _| {
                     let given = world.objects().filter(|(_, o)| o.span.file == file.id);
-                    let named = given.flat_map(|(_, o)| [o.arg("port"), None].into_iter().flatten());
-                    let mut ports: Vec<u16> = named
+                    let mut ports: Vec<u16> = given
+                        .filter_map(|(_, o)| o.arg("port"))
                         .filter_map(|a| match world.resolve_env(&a.value).kind {
                             PyKind::Int(n) => u16::try_from(n).ok(),
                             _ => None,
@@ -725,16 +725,11 @@ fn of_toolkit(callee: &str) -> Option<(String, &'static Documented)> {
 
 /// Facts about the tools that `load_tools(["terminal", …])` of LangChain gives by their names.
 fn loaded(world: &World<'_>, id: ObjectId, span: Span) -> Option<ToolFacts> {
-    let mut all: Option<ToolFacts> = None;
-    for name in strings(world, id) {
-        let Some(known) = registry::tool(&format!("load_tools:{name}")) else { continue };
-        let facts = documented(&name, known, span);
-        match &mut all {
-            None => all = Some(facts),
-            Some(all) => all.join(facts),
-        }
-    }
-    all.map(|facts| ToolFacts { toolkit: Some("load_tools".into()), ..facts })
+    let names = strings(world, id);
+    let of_name =
+        |name: &String| Some(documented(name, registry::tool(&format!("load_tools:{name}"))?, span));
+    let all = names.iter().filter_map(of_name).reduce(ToolFacts::joined)?;
+    Some(ToolFacts { toolkit: Some("load_tools".into()), ..all })
 }
 
 /// Facts about tools that are selected by their names, `Action.GMAIL_SEND_EMAIL` or `"GMAIL_SEND_EMAIL"`.
@@ -744,16 +739,10 @@ fn selected(world: &World<'_>, id: ObjectId, span: Span) -> Option<ToolFacts> {
         let all = world.items(&arg.value).unwrap_or(std::slice::from_ref(&arg.value));
         names.extend(all.iter().filter_map(|v| world.name_of(v)).map(|n| n.to_string()));
     }
-    let mut all: Option<ToolFacts> = None;
-    for name in names.iter().map(|n| n.rsplit('.').next().unwrap_or(n)) {
-        let facts = words::by_name(name, span);
-        match &mut all {
-            _ if facts.facts.is_empty() => {}
-            None => all = Some(facts),
-            Some(all) => all.join(facts),
-        }
-    }
-    all.map(|facts| ToolFacts { toolkit: Some(world.object(id).package().into()), ..facts })
+    let of_name = |name: &String| words::by_name(name.rsplit('.').next().unwrap_or(name), span);
+    let known = names.iter().map(of_name).filter(|facts| !facts.facts.is_empty());
+    let all = known.reduce(ToolFacts::joined)?;
+    Some(ToolFacts { toolkit: Some(world.object(id).package().into()), ..all })
 }
 
 /// Returns true if a text names a file that holds settings or a list of servers.

@@ -52,7 +52,7 @@ impl Program {
     /// Reads a program in the language `.agent`, with the policy that it has. It may import nothing.
     ///
     /// # Errors
-    /// What is wrong with it. A program that names a policy of a file is one of them.
+    /// The errors of the program. One that names a policy of a file is one of them.
     ///
     /// # Examples
     /// ```

@@ -91,7 +91,7 @@ impl TestRun {
 /// The runs of a test, by sample: one if it has none.
 struct TestResult(Vec<TestRun>);
 
-/// How many samples of a test passed.
+/// Number of samples of a test that passed.
 struct Rate {
     passed: u32,
     runs: u32,
