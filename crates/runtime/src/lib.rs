@@ -86,7 +86,7 @@ pub use journal::{
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt};
 pub use mcp::{McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label};
-pub use otel::{Delivered, OtlpProtocol, RunBound, Telemetry, TelemetryEntry, TelemetryOptions};
+pub use otel::{Delivered, OtlpProtocol, ParentSpan, RunBound, Telemetry, TelemetryEntry, TelemetryOptions};
 pub use postgres::PostgresServer;
 #[cfg(feature = "local")]
 pub use provider::Local;

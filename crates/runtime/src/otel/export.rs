@@ -5,13 +5,12 @@
 //! Invariant: offering never waits. What the queue has no room for is dropped and counted.
 //! Invariant: each item is counted once: as sent, rejected, failed or dropped.
 
-use super::encode::{self, OtlpProtocol, Reply};
+use super::message::{self, Item, OtlpProtocol, Reply, Resource};
 use super::{Signal, TelemetryOptions};
 use crate::web;
 use crate::{Redactor, Secret, rng};
 use diagnostics::clip_to as clip;
 use runs::SplitMix;
-use serde_json::Value as Json;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,9 +105,10 @@ impl RunDelivery {
 }
 
 /// A span or a metric on its way.
-struct Item {
-    signal: Signal,
-    bytes: Vec<u8>,
+struct Waiting {
+    item: Item,
+    /// Its part of the bytes that wait.
+    size: usize,
     run: Arc<RunDelivery>,
 }
 
@@ -116,9 +116,9 @@ struct Item {
 #[derive(Debug)]
 pub(super) struct Exporter {
     shared: Arc<Shared>,
-    queue: Sender<Item>,
+    queue: Sender<Waiting>,
     /// The other end of the queue, until the task begins.
-    unread: Mutex<Option<Receiver<Item>>>,
+    unread: Mutex<Option<Receiver<Waiting>>>,
 }
 
 #[derive(Debug)]
@@ -127,7 +127,7 @@ struct Shared {
     protocol: OtlpProtocol,
     client: reqwest::Client,
     timeout: Duration,
-    resource: Json,
+    resource: Resource,
     /// Keys of headers, which a collector may repeat in its answer.
     redactor: Redactor,
     /// The most items that wait.
@@ -142,7 +142,7 @@ struct Shared {
 }
 
 impl Exporter {
-    pub(super) fn new(options: &TelemetryOptions, client: reqwest::Client, resource: Json) -> Exporter {
+    pub(super) fn new(options: &TelemetryOptions, client: reqwest::Client, resource: Resource) -> Exporter {
         // A channel of no capacity is an error.
         let (queue, unread) = channel(options.queue.max(1));
         let shared = Shared {
@@ -172,14 +172,13 @@ impl Exporter {
     }
 
     /// Puts an item into the queue, or drops it if there is no room.
-    pub(super) fn offer(&self, signal: Signal, json: &Json, run: &Arc<RunDelivery>) {
+    pub(super) fn offer(&self, item: Item, run: &Arc<RunDelivery>) {
         let shared = &*self.shared;
-        let bytes = encode::item(shared.protocol, signal, json);
-        let size = bytes.len();
+        let (signal, size) = (item.signal(), item.size());
         let before = shared.bytes.fetch_add(size, Ordering::Relaxed);
         run.waiting.fetch_add(1, Ordering::AcqRel);
-        let item = Item { signal, bytes, run: run.clone() };
-        if before.saturating_add(size) > MAX_WAITING || self.queue.try_send(item).is_err() {
+        let waiting = Waiting { item, size, run: run.clone() };
+        if before.saturating_add(size) > MAX_WAITING || self.queue.try_send(waiting).is_err() {
             shared.bytes.fetch_sub(size, Ordering::Relaxed);
             shared.counts(signal).dropped.fetch_add(1, Ordering::Relaxed);
             run.dropped.fetch_add(1, Ordering::Relaxed);
@@ -257,10 +256,10 @@ impl Shared {
     }
 
     /// Sends what is in the queue until nobody can put anything into it.
-    async fn work(self: Arc<Shared>, mut queue: Receiver<Item>) {
+    async fn work(self: Arc<Shared>, mut queue: Receiver<Waiting>) {
         let mut rng = rng::arbitrary();
         while let Some(first) = queue.recv().await {
-            let (mut size, mut batch) = (first.bytes.len(), vec![first]);
+            let (mut size, mut batch) = (first.size, vec![first]);
             let until = Instant::now() + GATHER;
             while batch.len() < MAX_ITEMS && size < MAX_MESSAGE {
                 let next = if self.is_hurried() {
@@ -274,23 +273,26 @@ impl Shared {
                     }
                 };
                 let Some(next) = next else { break };
-                size += next.bytes.len();
+                size += next.size;
                 batch.push(next);
             }
-            for signal in [Signal::Spans, Signal::Metrics] {
-                let items: Vec<&Item> = batch.iter().filter(|i| i.signal == signal).collect();
-                if !items.is_empty() {
-                    self.deliver(signal, &items, &mut rng).await;
-                }
+            let (spans, metrics) = batch.into_iter().partition(|w| w.item.signal() == Signal::Spans);
+            for (signal, waiting) in [(Signal::Spans, spans), (Signal::Metrics, metrics)] {
+                self.deliver(signal, waiting, &mut rng).await;
             }
         }
     }
 
     /// Sends items, repeatedly if need be, and counts what became of them.
-    async fn deliver(&self, signal: Signal, items: &[&Item], rng: &mut SplitMix) {
+    async fn deliver(&self, signal: Signal, waiting: Vec<Waiting>, rng: &mut SplitMix) {
+        if waiting.is_empty() {
+            return;
+        }
         let counts = self.counts(signal);
+        let n = waiting.len() as u64;
+        let (items, runs): (Vec<Item>, Vec<_>) =
+            waiting.into_iter().map(|w| (w.item, (w.size, w.run))).unzip();
         let result = self.send(signal, items, rng).await;
-        let n = items.len() as u64;
         match &result {
             Ok(reply) => {
                 let rejected = reply.rejected.min(n);
@@ -299,30 +301,28 @@ impl Shared {
             }
             Err(_) => drop(counts.failed.fetch_add(n, Ordering::Relaxed)),
         }
-        for item in items {
-            self.bytes.fetch_sub(item.bytes.len(), Ordering::Relaxed);
+        for (size, run) in runs {
+            self.bytes.fetch_sub(size, Ordering::Relaxed);
             match &result {
                 Ok(reply) => {
                     if reply.rejected > 0 {
-                        item.run.affected.fetch_add(1, Ordering::Relaxed);
+                        run.affected.fetch_add(1, Ordering::Relaxed);
                     }
                     if !reply.message.is_empty() {
-                        item.run.say(&reply.message);
+                        run.say(&reply.message);
                     }
                 }
                 Err(why) => {
-                    item.run.failed.fetch_add(1, Ordering::Relaxed);
-                    item.run.say(why);
+                    run.failed.fetch_add(1, Ordering::Relaxed);
+                    run.say(why);
                 }
             }
-            item.run.left();
+            run.left();
         }
     }
 
-    async fn send(&self, signal: Signal, items: &[&Item], rng: &mut SplitMix) -> Result<Reply, String> {
-        let bytes = items.iter().map(|i| &*i.bytes);
-        let scope = super::scope();
-        let body = encode::message(self.protocol, signal, &self.resource, &scope, super::SCHEMA_URL, bytes);
+    async fn send(&self, signal: Signal, items: Vec<Item>, rng: &mut SplitMix) -> Result<Reply, String> {
+        let body = message::request(self.protocol, signal, &self.resource, items);
         let mut attempt = 0;
         loop {
             attempt += 1;
@@ -379,7 +379,7 @@ impl Shared {
                 return Ok(told("its answer broke off, so whether it rejected any is unknown".into()));
             }
         };
-        let Some(reply) = encode::reply(self.protocol, signal, &bytes) else {
+        let Some(reply) = message::reply(self.protocol, &bytes) else {
             return Ok(told("its answer is not one of OTLP, so whether it rejected any is unknown".into()));
         };
         Ok(Reply { message: clip(&self.redactor.owned(reply.message), 300), ..reply })

@@ -4,19 +4,19 @@
 //! sends requests as they end, too. Names follow the semantic conventions for generative AI (status
 //! Development, as of their version 1.40): `invoke_agent`, `chat`, `execute_tool`, `gen_ai.usage.*`.
 //!
-//! The encoding is written by hand: two messages of a stable protocol against a client of many crates. The
-//! tests decode it with the protocol's own types.
+//! The messages are declared here, as far as they are used, and encoded by `prost` and `serde`: the
+//! protocol's own crate brings a client of many crates. The tests decode them with that crate's types.
 //!
 //! Invariant: what was said, and arguments and results of tools, are told on request only; secrets never,
 //! because none is in events.
 
-mod encode;
 mod export;
+mod message;
 mod options;
 
-pub use encode::OtlpProtocol;
 pub use export::Delivered;
-pub use options::{TelemetryEntry, TelemetryOptions};
+pub use message::OtlpProtocol;
+pub use options::{ParentSpan, TelemetryEntry, TelemetryOptions};
 
 use crate::histogram::{Histogram, TIME_BOUNDS};
 use crate::provider::Tokens;
@@ -25,6 +25,10 @@ use crate::{Answered, Asked, ConfigError, Event, Limits, RunReport};
 use core_ir::{Data, Name, Num, Vendor};
 use export::{Exporter, RunDelivery};
 use machine::{Reply, RequestId};
+use message::{
+    AnyValue, ArrayValue, HistogramPoint, HistogramPoints, Item, KeyValue, Metric, NumberPoint, Points,
+    Resource, Scalar, Scope, SpanEvent, SpanKind, SpanMessage, Status, StatusCode, Sum, Temporality,
+};
 use options::parent;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use runs::Refused;
@@ -72,7 +76,7 @@ pub struct Telemetry {
     tokens: BTreeMap<(String, &'static str), Histogram>,
     times: BTreeMap<(Operation, String, String), Histogram>,
     /// Attributes of the run that are known before it begins.
-    known: Vec<Json>,
+    known: Vec<KeyValue>,
     /// Name of the run, if its requests are sent as they end.
     live: Option<String>,
 }
@@ -81,11 +85,11 @@ pub struct Telemetry {
 struct Span {
     id: RequestId,
     name: String,
-    kind: u32,
+    kind: SpanKind,
     begun: SystemTime,
     ended: SystemTime,
-    attributes: Vec<Json>,
-    events: Vec<Json>,
+    attributes: Vec<KeyValue>,
+    events: Vec<SpanEvent>,
     error: Option<String>,
     operation: Operation,
     /// The model or tool.
@@ -130,10 +134,6 @@ struct Agent {
     error: Option<String>,
 }
 
-/// Kinds of spans.
-const INTERNAL: u32 = 1;
-const CLIENT: u32 = 3;
-
 /// The bounds that the conventions give.
 const TOKEN_BOUNDS: [f64; 14] = [
     1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262144.0, 1048576.0, 4194304.0,
@@ -141,13 +141,16 @@ const TOKEN_BOUNDS: [f64; 14] = [
 ];
 
 /// A data point of a histogram.
-fn point(histogram: &Histogram, attributes: Vec<Json>, begun: &str, now: &str) -> Json {
-    let Histogram { bounds, counts, sum } = histogram;
-    json!({
-        "attributes": attributes, "startTimeUnixNano": begun, "timeUnixNano": now,
-        "count": counts.iter().sum::<u64>().to_string(), "sum": sum,
-        "bucketCounts": counts.iter().map(u64::to_string).collect::<Vec<_>>(), "explicitBounds": bounds,
-    })
+fn point(histogram: &Histogram, attributes: Vec<KeyValue>, begun: u64, now: u64) -> HistogramPoint {
+    HistogramPoint {
+        start_time_unix_nano: begun,
+        time_unix_nano: now,
+        count: histogram.counts.iter().sum(),
+        sum: Some(histogram.sum),
+        bucket_counts: histogram.counts.to_vec(),
+        explicit_bounds: histogram.bounds.to_vec(),
+        attributes,
+    }
 }
 
 impl Telemetry {
@@ -266,14 +269,16 @@ impl Telemetry {
             }
             Event::Retry { id, number, wait, cause } => {
                 if let Some(span) = self.open.get_mut(id) {
-                    span.events.push(json!({
-                        "name": "retry", "timeUnixNano": nanos(now),
-                        "attributes": [
-                            int("entail.retry.number", u64::from(*number)),
-                            float("entail.retry.wait", wait.as_secs_f64()),
-                            text("error.message", cause),
-                        ],
-                    }));
+                    let attributes = vec![
+                        int("entail.retry.number", u64::from(*number)),
+                        float("entail.retry.wait", wait.as_secs_f64()),
+                        text("error.message", cause),
+                    ];
+                    span.events.push(SpanEvent {
+                        name: "retry".into(),
+                        time_unix_nano: nanos(now),
+                        attributes,
+                    });
                 }
             }
             Event::Growing { .. } | Event::Text { .. } => {}
@@ -316,10 +321,9 @@ impl Telemetry {
                 if span.operation == Operation::Chat {
                     self.chat(&mut span, *tokens, usd.as_ref());
                     if let Some(finish) = finish.as_str() {
-                        let values = json!({"values": [{"stringValue": finish}]});
-                        span.attributes.push(
-                            json!({"key": "gen_ai.response.finish_reasons", "value": {"arrayValue": values}}),
-                        );
+                        let values = vec![AnyValue { value: Some(Scalar::Text(finish.into())) }];
+                        let value = Scalar::Array(ArrayValue { values });
+                        span.attributes.push(attribute("gen_ai.response.finish_reasons", value));
                     }
                 }
                 if self.options.content
@@ -345,8 +349,8 @@ impl Telemetry {
     fn end(&mut self, span: Span) {
         match &self.live {
             Some(run) => {
-                let json = self.span_json(run, &span);
-                self.exporter.offer(Signal::Spans, &json, &self.delivery);
+                let message = self.span_message(run, span);
+                self.exporter.offer(Item::Span(message), &self.delivery);
             }
             None => self.ended.push(span),
         }
@@ -412,7 +416,7 @@ impl Telemetry {
                         .collect();
                     attributes.push(text("gen_ai.input.messages", &Json::Array(messages).to_string()));
                 }
-                (Operation::Chat, model.clone(), CLIENT)
+                (Operation::Chat, model.clone(), SpanKind::Client)
             }
             Asked::Tool { name, args, .. } | Asked::Approve { name, args, .. } => {
                 attributes.push(text("gen_ai.tool.name", name));
@@ -425,7 +429,7 @@ impl Telemetry {
                     Asked::Tool { .. } => Operation::ExecuteTool,
                     _ => Operation::Approve,
                 };
-                (operation, name.to_string(), INTERNAL)
+                (operation, name.to_string(), SpanKind::Internal)
             }
             // Stores and samples are of this process.
             Asked::Recall { .. } | Asked::Remember { .. } | Asked::Sample { .. } => return None,
@@ -479,36 +483,41 @@ impl Telemetry {
             self.end(span);
         }
         for span in self.traces(report, now) {
-            self.exporter.offer(Signal::Spans, &span, &self.delivery);
+            self.exporter.offer(Item::Span(span), &self.delivery);
         }
         for metric in self.metrics(report, now) {
-            self.exporter.offer(Signal::Metrics, &metric, &self.delivery);
+            self.exporter.offer(Item::Metric(metric), &self.delivery);
         }
         self.exporter.flush(&self.delivery, self.options.flush).await
     }
 
     /// The trace of a run.
-    fn trace(&self, run: &str) -> String {
+    fn trace(&self, run: &str) -> Vec<u8> {
         match &self.options.parent {
-            Some((trace, _)) => trace.clone(),
-            None => identifier(&["trace", run], 32),
+            Some(parent) => parent.trace.to_vec(),
+            None => identifier(&["trace", run], 16),
         }
     }
 
     /// A request of a run.
-    fn span_json(&self, run: &str, s: &Span) -> Json {
+    fn span_message(&self, run: &str, s: Span) -> SpanMessage {
         let name = format!("{:x}.{}.{}", s.id.strand, s.id.number, s.operation.as_str());
-        json!({
-            "traceId": self.trace(run), "parentSpanId": under(run, s.agent), "spanId": identifier(&["span", run, &name], 16),
-            "name": s.name, "kind": s.kind,
-            "startTimeUnixNano": nanos(s.begun), "endTimeUnixNano": nanos(s.ended),
-            "attributes": s.attributes, "events": s.events, "status": status(s.error.as_deref()),
-        })
+        SpanMessage {
+            trace_id: self.trace(run),
+            span_id: identifier(&["span", run, &name], 8),
+            parent_span_id: under(run, s.agent),
+            name: s.name,
+            kind: s.kind.into(),
+            start_time_unix_nano: nanos(s.begun),
+            end_time_unix_nano: nanos(s.ended),
+            attributes: s.attributes,
+            events: s.events,
+            status: status(s.error.as_deref()),
+        }
     }
 
     /// The spans that were not sent before: the run, and in it its agents and requests.
-    fn traces(&self, report: &RunReport, now: SystemTime) -> Vec<Json> {
-        let (trace, root) = (self.trace(&report.run), under(&report.run, None));
+    fn traces(&mut self, report: &RunReport, now: SystemTime) -> Vec<SpanMessage> {
         let usage = &report.usage;
         let mut attributes = vec![
             text("gen_ai.operation.name", "invoke_agent"),
@@ -524,51 +533,65 @@ impl Telemetry {
         }
         attributes.push(text("entail.label", &report.label.to_json().to_string()));
         attributes.extend(self.known.iter().cloned());
-        let mut run = json!({
-            "traceId": trace, "spanId": root, "name": format!("invoke_agent {}", self.options.name), "kind": INTERNAL,
-            "startTimeUnixNano": nanos(self.begun), "endTimeUnixNano": nanos(now),
-            "status": status(report.result.as_ref().err().map(|f| report.records.text(&f.message)).as_deref()),
-        });
         if let Err(failure) = &report.result {
             attributes.push(text("error.type", failure.code.as_str()));
         }
         // Refusals that the program caught, and the one that ended it.
         let caught = report.why.calls.iter().map(|call| (&call.refused, call.times));
-        let refusals: Vec<Json> = caught
+        let refusals: Vec<SpanEvent> = caught
             .chain(report.why.refused.iter().map(|refused| (refused, 1)))
             .map(|(refused, times)| refusal(refused, times, now))
             .collect();
         attributes.push(int("entail.refusals", refusals.len() as u64));
-        run["events"] = refusals.into();
-        run["attributes"] = attributes.into();
-        if let Some((_, span)) = &self.options.parent {
-            run["parentSpanId"] = span.clone().into();
-        }
-        let agents = self.agents.iter().enumerate().map(|(n, a)| {
-            let mut attributes = vec![
-                text("gen_ai.operation.name", "invoke_agent"),
-                text("gen_ai.agent.name", &a.name),
-                text("gen_ai.conversation.id", &report.run),
-                int("gen_ai.usage.input_tokens", a.tokens.input),
-                int("gen_ai.usage.output_tokens", a.tokens.output),
-            ];
-            if a.error.is_some() {
-                attributes.push(text("error.type", "_OTHER"));
-            }
-            json!({
-                "traceId": trace, "parentSpanId": under(&report.run, a.within), "spanId": under(&report.run, Some(n)),
-                "name": format!("invoke_agent {}", a.name), "kind": INTERNAL,
-                "startTimeUnixNano": nanos(a.begun), "endTimeUnixNano": nanos(a.ended),
-                "attributes": attributes, "status": status(a.error.as_deref()),
-            })
-        });
-        let spans = self.ended.iter().map(|s| self.span_json(&report.run, s));
-        std::iter::once(run).chain(agents).chain(spans).collect()
+        let why = report.result.as_ref().err().map(|f| report.records.text(&f.message));
+        let run = SpanMessage {
+            trace_id: self.trace(&report.run),
+            span_id: under(&report.run, None),
+            parent_span_id: self.options.parent.map(|p| p.span.to_vec()).unwrap_or_default(),
+            name: format!("invoke_agent {}", self.options.name),
+            kind: SpanKind::Internal.into(),
+            start_time_unix_nano: nanos(self.begun),
+            end_time_unix_nano: nanos(now),
+            attributes,
+            events: refusals,
+            status: status(why.as_deref()),
+        };
+        let mut spans = vec![run];
+        spans.extend(self.agents.iter().enumerate().map(|(n, a)| self.agent_message(&report.run, n, a)));
+        let ended = std::mem::take(&mut self.ended);
+        spans.extend(ended.into_iter().map(|s| self.span_message(&report.run, s)));
+        spans
     }
 
-    fn metrics(&self, report: &RunReport, now: SystemTime) -> Vec<Json> {
+    /// An agent of a run.
+    fn agent_message(&self, run: &str, n: usize, a: &Agent) -> SpanMessage {
+        let mut attributes = vec![
+            text("gen_ai.operation.name", "invoke_agent"),
+            text("gen_ai.agent.name", &a.name),
+            text("gen_ai.conversation.id", run),
+            int("gen_ai.usage.input_tokens", a.tokens.input),
+            int("gen_ai.usage.output_tokens", a.tokens.output),
+        ];
+        if a.error.is_some() {
+            attributes.push(text("error.type", "_OTHER"));
+        }
+        SpanMessage {
+            trace_id: self.trace(run),
+            span_id: under(run, Some(n)),
+            parent_span_id: under(run, a.within),
+            name: format!("invoke_agent {}", a.name),
+            kind: SpanKind::Internal.into(),
+            start_time_unix_nano: nanos(a.begun),
+            end_time_unix_nano: nanos(a.ended),
+            attributes,
+            events: Vec::new(),
+            status: status(a.error.as_deref()),
+        }
+    }
+
+    fn metrics(&self, report: &RunReport, now: SystemTime) -> Vec<Metric> {
         let (begun, now) = (nanos(self.begun), nanos(now));
-        let tokens: Vec<Json> = self
+        let tokens = self
             .tokens
             .iter()
             .map(|((model, kind), h)| {
@@ -578,10 +601,10 @@ impl Telemetry {
                     text("gen_ai.request.model", model),
                     text("gen_ai.token.type", kind),
                 ];
-                point(h, attributes, &begun, &now)
+                point(h, attributes, begun, now)
             })
             .collect();
-        let times: Vec<Json> = self
+        let times = self
             .times
             .iter()
             .map(|((operation, target, error), h)| {
@@ -592,25 +615,31 @@ impl Telemetry {
                 if !error.is_empty() {
                     attributes.push(text("error.type", error));
                 }
-                point(h, attributes, &begun, &now)
+                point(h, attributes, begun, now)
             })
             .collect();
         // Each run tells what it used, not what all have used.
-        const DELTA: u32 = 1;
-        let histogram = |name: &str, unit: &str, points: Vec<Json>| json!({"name": name, "unit": unit, "histogram": {"aggregationTemporality": DELTA, "dataPoints": points}});
+        let aggregation_temporality = Temporality::Delta.into();
+        let metric = |name: &str, unit: &str, points: Points| Metric {
+            name: name.into(),
+            unit: unit.into(),
+            points: Some(points),
+        };
+        let histogram =
+            |data_points| Points::Histogram(HistogramPoints { data_points, aggregation_temporality });
         let mut metrics = vec![
-            histogram("gen_ai.client.token.usage", "{token}", tokens),
-            histogram("gen_ai.client.operation.duration", "s", times),
+            metric("gen_ai.client.token.usage", "{token}", histogram(tokens)),
+            metric("gen_ai.client.operation.duration", "s", histogram(times)),
         ];
         if let Some(usd) = report.usage.usd.as_ref().and_then(|n| n.to_json().as_f64()) {
-            let point = json!({
-                "attributes": [text("gen_ai.agent.name", &self.options.name)],
-                "startTimeUnixNano": begun, "timeUnixNano": now, "asDouble": usd,
-            });
-            metrics.push(json!({
-                "name": "entail.cost", "unit": "{USD}",
-                "sum": {"aggregationTemporality": DELTA, "isMonotonic": true, "dataPoints": [point]},
-            }));
+            let point = NumberPoint {
+                start_time_unix_nano: begun,
+                time_unix_nano: now,
+                as_double: Some(usd),
+                attributes: vec![text("gen_ai.agent.name", &self.options.name)],
+            };
+            let sum = Sum { data_points: vec![point], aggregation_temporality, is_monotonic: true };
+            metrics.push(metric("entail.cost", "{USD}", Points::Sum(sum)));
         }
         metrics
     }
@@ -632,7 +661,7 @@ pub struct RunBound {
 }
 
 /// A refusal as an event of a span.
-fn refusal(refused: &Refused, times: u64, now: SystemTime) -> Json {
+fn refusal(refused: &Refused, times: u64, now: SystemTime) -> SpanEvent {
     let mut attributes = vec![
         text("entail.refusal.part", &refused.part.describe()),
         text("entail.refusal.label", &refused.value.label.to_json().to_string()),
@@ -640,23 +669,24 @@ fn refusal(refused: &Refused, times: u64, now: SystemTime) -> Json {
         int("entail.refusal.times", times),
     ];
     attributes.extend(refused.name.as_ref().map(|name| text("entail.refusal.name", name)));
-    json!({"name": "refusal", "timeUnixNano": nanos(now), "attributes": attributes})
+    SpanEvent { name: "refusal".into(), time_unix_nano: nanos(now), attributes }
 }
 
-fn resource(options: &TelemetryOptions) -> Json {
-    json!({"attributes": [
+fn resource(options: &TelemetryOptions) -> Resource {
+    let attributes = vec![
         text("service.name", &options.service),
         text("service.version", env!("CARGO_PKG_VERSION")),
         text("telemetry.sdk.name", "entail"),
         text("telemetry.sdk.language", "rust"),
-    ]})
+    ];
+    Resource { attributes }
 }
 
 /// The span of an agent of a run, or of the run itself.
-fn under(run: &str, agent: Option<usize>) -> String {
+fn under(run: &str, agent: Option<usize>) -> Vec<u8> {
     match agent {
-        Some(n) => identifier(&["agent", run, &n.to_string()], 16),
-        None => identifier(&["run", run], 16),
+        Some(n) => identifier(&["agent", run, &n.to_string()], 8),
+        None => identifier(&["run", run], 8),
     }
 }
 
@@ -684,39 +714,44 @@ fn provider(model: &str) -> &'static str {
     }
 }
 
-fn scope() -> Json {
-    json!({"name": "entail", "version": env!("CARGO_PKG_VERSION")})
+fn scope() -> Scope {
+    Scope { name: "entail".into(), version: env!("CARGO_PKG_VERSION").into() }
 }
 
-fn status(error: Option<&str>) -> Json {
-    match error {
-        None => json!({}),
-        Some(why) => json!({"code": 2, "message": diagnostics::clip_to(why, 500)}),
-    }
+fn status(error: Option<&str>) -> Option<Status> {
+    Some(match error {
+        None => Status::default(),
+        Some(why) => Status { code: StatusCode::Error.into(), message: diagnostics::clip_to(why, 500) },
+    })
 }
 
-fn text(key: &str, value: &str) -> Json {
-    json!({"key": key, "value": {"stringValue": value}})
+fn attribute(key: &str, value: Scalar) -> KeyValue {
+    KeyValue { key: key.into(), value: Some(AnyValue { value: Some(value) }) }
 }
 
-fn truth(key: &str, value: bool) -> Json {
-    json!({"key": key, "value": {"boolValue": value}})
+fn text(key: &str, value: &str) -> KeyValue {
+    attribute(key, Scalar::Text(value.into()))
 }
 
-fn int(key: &str, value: u64) -> Json {
-    json!({"key": key, "value": {"intValue": i64::try_from(value).unwrap_or(i64::MAX).to_string()}})
+fn truth(key: &str, value: bool) -> KeyValue {
+    attribute(key, Scalar::Bool(value))
 }
 
-fn float(key: &str, value: f64) -> Json {
-    json!({"key": key, "value": {"doubleValue": value}})
+fn int(key: &str, value: u64) -> KeyValue {
+    attribute(key, Scalar::Int(i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
-fn nanos(time: SystemTime) -> String {
-    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+fn float(key: &str, value: f64) -> KeyValue {
+    attribute(key, Scalar::Double(value))
 }
 
-/// A name of `digits` hexadecimal digits that depends on these parts.
-fn identifier(parts: &[&str], digits: usize) -> String {
-    let hex = runs::hex(&Sha256::digest(parts.join("/").as_bytes()));
-    hex[..digits].to_string()
+/// Nanoseconds since 1970, which are enough until 2554.
+fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// An identifier of this many bytes, at most 32, that depends on these parts.
+fn identifier(parts: &[&str], bytes: usize) -> Vec<u8> {
+    Sha256::digest(parts.join("/").as_bytes())[..bytes].to_vec()
 }

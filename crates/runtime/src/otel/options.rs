@@ -42,14 +42,23 @@ pub struct TelemetryOptions {
     pub name: String,
     /// True if the content of messages is exported.
     pub content: bool,
-    /// The span that the run is a part of: trace and span as hexadecimal numbers.
-    pub parent: Option<(String, String)>,
+    /// The span that the run is a part of.
+    pub parent: Option<ParentSpan>,
     /// The most spans and metrics that wait to be sent; further ones are dropped and counted.
     pub queue: usize,
     /// The longest time for one request.
     pub timeout: Duration,
     /// The longest time for which the end of a run waits for the collector.
     pub flush: Duration,
+}
+
+/// A span of another process, as a `traceparent` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParentSpan {
+    /// Identifier of the trace.
+    pub trace: [u8; 16],
+    /// Identifier of the span.
+    pub span: [u8; 8],
 }
 
 impl TelemetryOptions {
@@ -160,12 +169,18 @@ fn decoded(text: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.to_string())
 }
 
-/// The trace and the span of a `traceparent`.
-pub(super) fn parent(text: &str) -> Option<(String, String)> {
+/// The span that a `traceparent` names.
+pub(super) fn parent(text: &str) -> Option<ParentSpan> {
     let mut parts = text.trim().split('-');
     let (_version, trace, span) = (parts.next()?, parts.next()?, parts.next()?);
-    let is = |t: &str, n: usize| {
-        t.len() == n && t.bytes().all(|b| b.is_ascii_hexdigit()) && t.bytes().any(|b| b != b'0')
-    };
-    (is(trace, 32) && is(span, 16)).then(|| (trace.to_lowercase(), span.to_lowercase()))
+    Some(ParentSpan { trace: bytes(trace)?, span: bytes(span)? })
+}
+
+/// The bytes that these hexadecimal digits are, unless all are zero.
+fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let is_hex = rest.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let read = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Vec<u8> = pairs.iter().filter(|_| is_hex).filter_map(read).collect();
+    bytes.try_into().ok().filter(|bytes| *bytes != [0; N])
 }
