@@ -1,6 +1,6 @@
 //! Cost bounds as JSON.
 
-use analysis::cost::{CostBound, Interval, Line};
+use analysis::cost::{CostBound, Interval, Line, Share};
 use diagnostics::Sources;
 use serde_json::{Value, json};
 
@@ -26,9 +26,20 @@ pub fn figures(bound: &CostBound, sources: &Sources) -> Value {
     })
 }
 
-/// The most expensive path as JSON: calls, and how often the deeper lines below a line happen.
+/// The most expensive path as JSON: calls, and how often the deeper lines below a line happen. A call has
+/// `most`, which it spends in a run at most; a quantity of it is `null` if no bound is known.
 pub fn path(bound: &CostBound, sources: &Sources) -> Value {
-    let line = |l: &Line| json!({"depth": l.depth, "place": sources.place(l.span), "text": l.text});
+    let most = |s: &Share| {
+        let usd = s.money.map(in_dollars);
+        json!({"modelCalls": s.model_calls, "toolCalls": s.tool_calls, "usd": usd})
+    };
+    let line = |l: &Line| {
+        let mut line = json!({"depth": l.depth, "place": sources.place(l.span), "text": l.text});
+        if let Some(share) = &l.most {
+            line["most"] = most(share);
+        }
+        line
+    };
     bound.path.iter().map(line).collect()
 }
 

@@ -100,7 +100,7 @@ pub(super) type Trail = Option<Rc<Step>>;
 
 pub(super) enum Step {
     /// A call, with what it costs.
-    Call { at: Span, what: String },
+    Call { at: Span, what: String, most: Share },
     /// A repetition of a trail.
     Many { at: Span, times: Repetition, of: Trail },
     /// The one and then the other.
@@ -288,6 +288,7 @@ fn take(step: &mut Step, work: &mut Vec<Rc<Step>>) {
         Rc::new(Step::Call {
             at: Span { file: diagnostics::FileId(0), start: 0, end: 0 },
             what: String::new(),
+            most: Share::default(),
         })
     };
     match step {
@@ -304,6 +305,41 @@ fn take(step: &mut Step, work: &mut Vec<Rc<Step>>) {
     }
 }
 
+/// The most that one place spends. A quantity without a bound is `None`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Calls of models.
+    pub model_calls: Option<u64>,
+    /// Calls of tools.
+    pub tool_calls: Option<u64>,
+    /// Money in billionths of a US dollar; `None` also if the model has no price.
+    pub money: Option<u64>,
+}
+
+impl Share {
+    fn times(self, n: Option<u64>) -> Share {
+        let times = |most: Option<u64>| match (most, n) {
+            (Some(0), _) | (_, Some(0)) => Some(0),
+            (most, n) => most.zip(n).map(|(most, n)| most.saturating_mul(n)),
+        };
+        Share {
+            model_calls: times(self.model_calls),
+            tool_calls: times(self.tool_calls),
+            money: times(self.money),
+        }
+    }
+}
+
+impl Repetition {
+    /// The most repetitions.
+    fn most(&self) -> Option<u64> {
+        match self {
+            Repetition::Unfoldings(n, ..) | Repetition::Attempts(n) => Some(*n),
+            Repetition::Unbounded(_) => None,
+        }
+    }
+}
+
 /// One line of a derivation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -313,19 +349,23 @@ pub struct Line {
     pub span: Span,
     /// Name of what is called, or the number of times that the following, more indented lines happen.
     pub text: String,
+    /// The most that a call spends in a run, all repetitions around it included. Of a repetition `None`.
+    pub most: Option<Share>,
 }
 
 /// The calls of a trail in order.
 pub(super) fn lines(trail: &Trail, most: usize) -> Vec<Line> {
     let mut out: Vec<Line> = Vec::new();
-    let mut work: Vec<(Rc<Step>, u32)> = trail.iter().map(|t| (t.clone(), 0)).collect();
-    while let Some((step, depth)) = work.pop() {
+    let mut work: Vec<(Rc<Step>, u32, Option<u64>)> = trail.iter().map(|t| (t.clone(), 0, Some(1))).collect();
+    while let Some((step, depth, around)) = work.pop() {
         if out.len() >= most {
             break;
         }
         match &*step {
-            Step::Call { at, what } => out.push(Line { depth, span: *at, text: what.clone() }),
-            Step::Both(a, b) => work.extend([(b.clone(), depth), (a.clone(), depth)]),
+            Step::Call { at, what, most } => {
+                out.push(Line { depth, span: *at, text: what.clone(), most: Some(most.times(around)) });
+            }
+            Step::Both(a, b) => work.extend([(b.clone(), depth, around), (a.clone(), depth, around)]),
             Step::Many { at, times, of } => {
                 let text = match times {
                     Repetition::Unfoldings(n, 1, _) => format!("at most {n} rounds, each:"),
@@ -335,8 +375,9 @@ pub(super) fn lines(trail: &Trail, most: usize) -> Vec<Line> {
                     Repetition::Attempts(n) => format!("at most {n} attempts, each:"),
                     Repetition::Unbounded(why) => format!("{why}, each round:"),
                 };
-                out.push(Line { depth, span: *at, text });
-                work.extend(of.iter().map(|t| (t.clone(), depth + 1)));
+                out.push(Line { depth, span: *at, text, most: None });
+                let around = around.zip(times.most()).map(|(around, n)| around.saturating_mul(n));
+                work.extend(of.iter().map(|t| (t.clone(), depth + 1, around)));
             }
         }
     }

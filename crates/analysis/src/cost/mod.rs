@@ -13,7 +13,7 @@ mod grade;
 mod prices;
 mod values;
 
-pub use grade::{Interval, Line};
+pub use grade::{Interval, Line, Share};
 pub use prices::{Entry, Model, PriceListError, Prices, TokenPrice};
 
 use core_ir::{
@@ -929,7 +929,9 @@ impl Analysis<'_> {
         if let Some(money) = money {
             what.push_str(&format!(", at most {}", dollars(money.saturating_mul(most))));
         }
-        all.trail = Some(Rc::new(Step::Call { at, what }));
+        let money = money.map(|money| money.saturating_mul(most));
+        let most = Share { model_calls: all.models.most, tool_calls: Some(0), money };
+        all.trail = Some(Rc::new(Step::Call { at, what, most }));
         all
     }
 
@@ -969,12 +971,13 @@ impl Analysis<'_> {
 
     fn call_tool(&mut self, name: &Name, at: Span) -> Cost {
         let at = if at.file == self.source { at } else { self.blamed };
+        let most = Share { model_calls: Some(0), tool_calls: Some(1), money: Some(0) };
         Cost {
             // A confirmation asks a person and calls nothing.
             tools: Interval::up_to(u64::from(!self.confirmations.contains(name)), 1),
             // Tools have no time limit of their own.
             millis: Interval::OPEN,
-            trail: Some(Rc::new(Step::Call { at, what: format!("a call of the tool `{name}`") })),
+            trail: Some(Rc::new(Step::Call { at, what: format!("a call of the tool `{name}`"), most })),
             ..Cost::zero()
         }
     }

@@ -1,7 +1,7 @@
 //! No run calls models or tools more often than the bound that was computed before it.
 
 use crate::common::{cases, lam, run_machine};
-use analysis::cost::Prices;
+use analysis::cost::{CostBound, Prices, Share};
 use core_ir::{Data, Num};
 use proptest::prelude::*;
 use testkit::drive::Order;
@@ -29,9 +29,24 @@ fn within_bound_in(program: &Program, world: &mut dyn World) -> Result<(), TestC
         prop_assert!(models >= bound.model_calls.least, "{} models, {}", models, bound.model_calls);
         prop_assert!(tools >= bound.tool_calls.least, "{} tools, {}", tools, bound.tool_calls);
     }
+    parts_fit(&bound)?;
     // A bound is withheld only with a reason.
     let unknown = bound.model_calls.most.is_none() || bound.tool_calls.most.is_none();
     prop_assert!(!unknown || !bound.unbounded.is_empty(), "no reason");
+    Ok(())
+}
+
+/// The parts of the most expensive path are no more than the whole bound.
+fn parts_fit(bound: &CostBound) -> Result<(), TestCaseError> {
+    let sum = |of: fn(&Share) -> Option<u64>| {
+        let parts = bound.path.iter().filter_map(|line| line.most.as_ref().map(of));
+        parts.reduce(|a, b| a.zip(b).map(|(a, b)| a.saturating_add(b))).unwrap_or(Some(0))
+    };
+    for (part, whole) in
+        [(sum(|s| s.model_calls), bound.model_calls.most), (sum(|s| s.tool_calls), bound.tool_calls.most)]
+    {
+        prop_assert!(whole.is_none_or(|whole| part.is_some_and(|part| part <= whole)), "{:?}", bound);
+    }
     Ok(())
 }
 
@@ -84,6 +99,7 @@ fn within_tokens(program: &Program) -> Result<(), TestCaseError> {
         prop_assert!(money >= bound.money.least, "{} billionths, {}", money, bound.money);
     }
     prop_assert!(fits(money, bound.money.most), "{} billionths, {}", money, bound.money);
+    parts_fit(&bound)?;
     prop_assert!(bound.unpriced.is_empty() || bound.model_calls.most.is_none(), "{:?}", bound.unpriced);
     Ok(())
 }
