@@ -3,7 +3,7 @@
 
 import { h } from "./dom.ts";
 import type { Bound } from "./protocol.ts";
-import { type Step, hasFailed, shownDuration, subject } from "./steps.ts";
+import { type Step, hasFailed, shownDuration, shownMoney, subject } from "./steps.ts";
 import type { RunLines } from "./runlines.ts";
 
 /** Most requests of a picture. */
@@ -12,17 +12,26 @@ const WIDTH = 640;
 const ROW = 16;
 const NAMES = 190;
 
-function svg(tag: string, attributes: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
+export function svg(tag: string, attributes: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
   return element;
 }
 
-interface Bar {
-  step: Step;
+/** Positions of requests: the first, and the one behind the last. */
+export interface Range {
   from: number;
   to: number;
+}
+
+interface Interval {
+  from: number;
+  to: number;
+}
+
+interface Bar extends Interval {
+  step: Step;
 }
 
 /** Times of the requests; `null` without a journal. */
@@ -56,9 +65,9 @@ function beside(a: number[], b: number[]): boolean {
 const LONG_IDLE = 0.2;
 
 /** Maps times to columns: long idle times take little room. Returns the gaps, too. */
-function scale(bars: Bar[]): { column(at: number): number; gaps: { at: number; ms: number }[] } {
+function scale(bars: Interval[]): { column(at: number): number; gaps: { at: number; ms: number }[] } {
   const sorted = [...bars].sort((a, b) => a.from - b.from);
-  const busy: { from: number; to: number }[] = [];
+  const busy: Interval[] = [];
   for (const { from, to } of sorted) {
     const last = busy.at(-1);
     if (last && from <= last.to) last.to = Math.max(last.to, to);
@@ -81,8 +90,18 @@ function scale(bars: Bar[]): { column(at: number): number; gaps: { at: number; m
     knots.push({ at: to, x });
   }
   const width = x || 1;
+  /** The first knot at or behind a time. */
+  const behind = (at: number) => {
+    let [low, high] = [0, knots.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((knots[middle]?.at ?? 0) < at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
   const column = (at: number) => {
-    const next = knots.findIndex((knot) => knot.at >= at);
+    const next = behind(at);
     const [a, b] = [knots[next - 1], knots[next]];
     if (!b) return WIDTH;
     if (!a || b.at === a.at) return (b.x / width) * WIDTH;
@@ -93,18 +112,32 @@ function scale(bars: Bar[]): { column(at: number): number; gaps: { at: number; m
 
 /** A picture that stays readable on a phone: it is as wide as it has to be, and scrolls. */
 function scrolled(name: string, picture: SVGElement): HTMLElement {
-  return h("div", { class: "scroll", role: "group", "aria-label": name, tabindex: 0 }, picture as unknown as HTMLElement);
+  return h("div", { class: "scroll", role: "group", "aria-label": name, tabindex: 0 }, picture);
 }
 
-/** What happened when, or beside what. */
-export function timeline(lines: RunLines): HTMLElement | null {
-  const steps = Array.from({ length: Math.min(lines.length, MAX_ROWS) }, (_, i) => lines.step(i)).filter((s) => s !== undefined);
-  if (steps.length < 2) return null;
+/** A part that is drawn when somebody opens it: a picture of a long run takes a while. */
+function folded(name: string, draw: () => HTMLElement[]): HTMLDetailsElement {
+  const inside = h("div", {});
+  const part = h("details", {}, h("summary", {}, name), inside);
+  part.addEventListener("toggle", () => part.open && inside.childElementCount === 0 && inside.append(...draw()));
+  return part;
+}
+
+/** What happened when, or beside what. A range that is drawn with the pointer is chosen. */
+export function timeline(lines: RunLines, range: Range, choose: (range: Range) => void): HTMLDetailsElement | null {
+  if (lines.length < 2) return null;
+  return folded("Timeline", () => timelineOf(lines, range, choose));
+}
+
+function timelineOf(lines: RunLines, range: Range, choose: (range: Range) => void): HTMLElement[] {
+  const rows = Math.min(range.to - range.from, MAX_ROWS);
+  const steps = Array.from({ length: rows }, (_, i) => lines.step(range.from + i)).filter((s) => s !== undefined);
+  if (steps.length === 0) return [h("p", { class: "muted" }, "No request is in the range.")];
   const times = timed(steps);
   const bars = times ?? logical(steps);
   const { column, gaps } = scale(bars);
   const height = bars.length * ROW + 4;
-  const rows = bars.flatMap(({ step, from, to }, i) => {
+  const drawn = bars.flatMap(({ step, from, to }, i) => {
     const x = NAMES + column(from);
     const text = `${step.request.n}. ${subject(step)}`;
     return [
@@ -125,50 +158,131 @@ export function timeline(lines: RunLines): HTMLElement | null {
   });
   const first = Math.min(...bars.map((b) => b.from));
   const last = Math.max(...bars.map((b) => b.to));
+  const all = range.to - range.from;
   const notes = [
     times ? `${shownDuration(last - first)} from the first request to the last answer` : "the order is shown; times are not known",
     gaps.length > 0 ? `idle time is cut at the dashed lines (${gaps.slice(0, 3).map((g) => shownDuration(g.ms)).join(", ")}${gaps.length > 3 ? ", …" : ""})` : "",
-    lines.length > MAX_ROWS ? `the first ${MAX_ROWS} of ${lines.length.toLocaleString("en")} requests` : "",
+    all > MAX_ROWS ? `the first ${MAX_ROWS} of ${all.toLocaleString("en")} requests` : "",
   ];
   const picture = svg(
     "svg",
     { viewBox: `0 0 ${NAMES + WIDTH + 4} ${height}`, role: "img", "aria-label": `Timeline of ${bars.length} requests`, class: "timeline" },
-    ...rows,
+    ...drawn,
     ...idle,
   );
-  return h("details", {}, h("summary", {}, "Timeline"), scrolled("Timeline", picture), h("p", { class: "muted" }, notes.filter(Boolean).join("; ")));
+  selectable(picture, height, (from, to) => {
+    const chosen = bars.flatMap((bar, i) => (NAMES + column(bar.to) >= from && NAMES + column(bar.from) <= to ? [range.from + i] : []));
+    if (chosen.length > 0) choose({ from: Math.min(...chosen), to: Math.max(...chosen) + 1 });
+  });
+  return [scrolled("Timeline", picture), h("p", { class: "muted" }, notes.filter(Boolean).join("; "))];
 }
 
-/** Calls of models and tools as they add up, beside their bounds. */
-export function spend(lines: RunLines, bound: Bound | null): HTMLElement | null {
-  const most = 2000;
-  if (lines.length < 3 || lines.length > most) return null;
-  const height = 90;
-  const totals = { model: [0], tool: [0] };
-  for (let i = 0; i < lines.length; i++) {
-    const kind = lines.step(i)?.request.kind;
-    for (const of of ["model", "tool"] as const) totals[of].push((totals[of].at(-1) ?? 0) + (kind === of ? 1 : 0));
-  }
-  const bounds = { model: bound?.modelCalls ?? null, tool: bound?.toolCalls ?? null };
-  const top = Math.max(totals.model.at(-1) ?? 0, totals.tool.at(-1) ?? 0, 1) * 1.25;
-  const y = (count: number) => (height - (Math.min(count, top) / top) * (height - 8)).toFixed(1);
-  const parts: SVGElement[] = [];
-  for (const of of ["model", "tool"] as const) {
-    const points = totals[of].map((count, i) => `${((i / lines.length) * WIDTH).toFixed(1)},${y(count)}`);
-    parts.push(svg("polyline", { points: points.join(" "), class: `curve ${of}`, fill: "none" }));
-    const limit = bounds[of];
-    if (limit !== null && limit <= top) parts.push(svg("line", { x1: 0, x2: WIDTH, y1: y(limit), y2: y(limit), class: `limit ${of}` }));
-  }
-  const said = (["model", "tool"] as const).map((of) => {
-    const limit = bounds[of];
-    return `${of} calls ${totals[of].at(-1)} of ${limit === null ? "an unknown bound" : `at most ${limit.toLocaleString("en")}`}`;
+/** Calls back with the columns between which the pointer was drawn. The same can be typed as numbers. */
+function selectable(picture: SVGElement, height: number, chosen: (from: number, to: number) => void): void {
+  const at = (event: PointerEvent) => {
+    const { left, width } = picture.getBoundingClientRect();
+    return ((event.clientX - left) / width) * (NAMES + WIDTH + 4);
+  };
+  const shade = svg("rect", { y: 0, height, width: 0, class: "selection" });
+  let start: number | null = null;
+  picture.append(shade);
+  picture.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "touch" || event.button !== 0) return;
+    start = at(event);
+    picture.setPointerCapture(event.pointerId);
+    event.preventDefault();
   });
-  const name = `Calls as they add up: ${said.join(", ")}`;
-  return h(
-    "details",
-    {},
-    h("summary", {}, "Spend over time"),
-    scrolled("Spend over time", svg("svg", { viewBox: `0 0 ${WIDTH} ${height + 4}`, role: "img", "aria-label": name, class: "timeline" }, ...parts)),
-    h("p", { class: "muted" }, `${name}. Solid: model calls; dotted: tool calls; dashed: a bound.`),
+  picture.addEventListener("pointermove", (event) => {
+    if (start === null) return;
+    const now = at(event);
+    shade.setAttribute("x", Math.min(start, now).toFixed(1));
+    shade.setAttribute("width", Math.abs(now - start).toFixed(1));
+  });
+  picture.addEventListener("pointerup", (event) => {
+    const [from, to] = [Math.min(start ?? 0, at(event)), Math.max(start ?? 0, at(event))];
+    start = null;
+    shade.setAttribute("width", "0");
+    // A click chooses nothing.
+    if (to - from > 3) chosen(from, to);
+  });
+}
+
+/** What adds up in a run. */
+interface Total {
+  name: string;
+  look: string;
+  bound: number | null;
+  of(step: Step): number;
+  shown(amount: number): string;
+}
+
+/** Most points of a curve. */
+const MAX_POINTS = 640;
+
+/** Calls, tokens and dollars as they add up, beside their bounds. */
+export function spend(lines: RunLines, bound: Bound | null): HTMLDetailsElement | null {
+  if (lines.length < 3) return null;
+  return folded("Spend over time", () => spendOf(lines, bound));
+}
+
+function spendOf(lines: RunLines, bound: Bound | null): HTMLElement[] {
+  const count = (n: number) => n.toLocaleString("en");
+  const number = (value: unknown) => (typeof value === "number" ? value : 0);
+  const totals: Total[] = [
+    { name: "Model calls", look: "model", bound: bound?.modelCalls ?? null, of: ({ request }) => Number(request.kind === "model"), shown: count },
+    { name: "Tool calls", look: "tool", bound: bound?.toolCalls ?? null, of: ({ request }) => Number(request.kind === "tool"), shown: count },
+    { name: "Tokens", look: "model", bound: null, of: ({ response }) => number(response?.inputTokens) + number(response?.outputTokens), shown: count },
+    { name: "Dollars", look: "model", bound: bound?.usd ?? null, of: ({ response }) => number(response?.usd), shown: shownMoney },
+  ];
+  const amounts: number[][] = totals.map(() => []);
+  const spans: (Interval | null)[] = [];
+  for (let i = 0; i < lines.length; i++) {
+    const step = lines.step(i);
+    if (!step) continue;
+    for (const [k, total] of totals.entries()) amounts[k]?.push(total.of(step));
+    const { kept } = step;
+    spans.push(kept?.at ? { from: kept.at - kept.ms, to: kept.at } : null);
+  }
+  const times = spans.filter((span) => span !== null);
+  const isTimed = times.length > 0 && times.length === spans.filter((_, i) => lines.isAnswered(i)).length;
+  const { column, gaps } = isTimed ? scale(times) : { column: () => 0, gaps: [] };
+  // In the order of the answers, since branches overlap; a request without an answer has spent nothing yet.
+  const order = spans.map((_, i) => i).filter((i) => !isTimed || spans[i]);
+  if (isTimed) order.sort((a, b) => (spans[a]?.to ?? 0) - (spans[b]?.to ?? 0));
+  const x = (i: number, k: number) => (isTimed ? column(spans[i]?.to ?? 0) * 0.98 : ((k + 0.5) / order.length) * WIDTH);
+  const charts = totals.flatMap((total, t) => {
+    const sum = (amounts[t] ?? []).reduce((a, b) => a + b, 0);
+    return sum > 0 ? [chart(total, sum, order.map((i, k) => ({ x: x(i, k), amount: amounts[t]?.[i] ?? 0 })), gaps.map(({ at }) => column(at) * 0.98))] : [];
+  });
+  const axis = isTimed ? `time from left to right${gaps.length > 0 ? ", idle time cut at the dashed lines" : ""}` : "in the order of the requests; times are not known";
+  return [...charts, h("p", { class: "muted" }, `Horizontally: ${axis}. A dashed line is a bound.`)];
+}
+
+/** One curve, with its bound where that is not far above. */
+function chart(total: Total, sum: number, points: { x: number; amount: number }[], gaps: number[]): HTMLElement {
+  const height = 40;
+  const { bound } = total;
+  const isNear = bound !== null && bound <= sum * 4;
+  const top = Math.max(sum, isNear ? bound : 0) * 1.05;
+  const y = (amount: number) => (height - 2 - (amount / top) * (height - 4)).toFixed(1);
+  const every = Math.max(1, Math.ceil(points.length / MAX_POINTS));
+  let so = 0;
+  const curve = [`0,${y(0)}`];
+  for (const [i, { x, amount }] of points.entries()) {
+    // A step upwards where the answer came.
+    if (i % every === 0) curve.push(`${x.toFixed(1)},${y(so)}`);
+    so += amount;
+    if (i % every === 0 || i === points.length - 1) curve.push(`${x.toFixed(1)},${y(so)}`);
+  }
+  curve.push(`${WIDTH},${y(so)}`);
+  const said = `${total.name}: ${total.shown(sum)}${bound === null ? "" : ` of at most ${total.shown(bound)}`}`;
+  // As wide as the page: what is drawn has no texts that could be stretched.
+  const picture = svg(
+    "svg",
+    { viewBox: `0 0 ${WIDTH} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${said}, as they add up`, class: "timeline added" },
+    svg("polyline", { points: curve.join(" "), class: `curve ${total.look}`, fill: "none" }),
+    ...(isNear ? [svg("line", { x1: 0, x2: WIDTH, y1: y(bound), y2: y(bound), class: `limit ${total.look}` })] : []),
+    ...gaps.map((at) => svg("line", { x1: at.toFixed(1), x2: at.toFixed(1), y1: 0, y2: height, class: "gap" })),
   );
+  return h("div", { class: "total" }, h("p", {}, said), picture);
 }

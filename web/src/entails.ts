@@ -3,7 +3,7 @@
 import { h } from "./dom.ts";
 import { label } from "./labels.ts";
 import { inline } from "./markdown.ts";
-import { costPath } from "./program.ts";
+import { breakdown, costPath } from "./program.ts";
 import type { Entry, FlowSite, Interval } from "./protocol.ts";
 
 const VERDICTS = {
@@ -42,6 +42,7 @@ export function entails(entry: Entry, show: (place: string) => void): HTMLElemen
         row("Cost", entry.usd.most === null && unpriced ? `unknown: no price of ${unpriced}` : interval(entry.usd, money)),
       ),
     ),
+    ...breakdown(entry.costPath, place),
     ...costPath(entry.costPath, place),
     ...entry.unbounded.map((u) => h("p", { class: "warning" }, "No bound: ", ...inline(u.why), " ", place(u.place))),
     entry.dynamic.length > 0 && h("p", { class: "muted" }, "Types decided when it runs: ", ...entry.dynamic.slice(0, 8).flatMap((at) => [place(at), " "])),

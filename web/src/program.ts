@@ -1,18 +1,32 @@
-// The program as a picture, and what its bound consists of: for the playground and `entail ui`.
+// The program as a picture, and what its bound consists of: for the playground, pages of runs and VS Code.
 
-import { h } from "./dom.ts";
+import { svg } from "./charts.ts";
+import { h, plural } from "./dom.ts";
 import { inline } from "./markdown.ts";
-import type { CostLine } from "./protocol.ts";
+import type { CostLine, Program } from "./protocol.ts";
+import { shownMoney } from "./steps.ts";
+
+type Place = (at: string) => HTMLElement;
 
 /** The picture of a program. As an image it can neither run scripts nor load anything. */
 export function picture(svg: string, name: string): HTMLElement {
+  return image(svg, `The term of ${name} as a graph of its model calls, tool calls, choices and loops`);
+}
+
+/** A picture that may be wider than the page. */
+export function image(svg: string, alt: string): HTMLElement {
   const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  const alt = `The term of ${name} as a graph of its model calls, tool calls, choices and loops`;
   return h("div", { class: "picture", role: "group", "aria-label": "Picture", tabindex: 0 }, h("img", { src, alt }));
 }
 
+/** The picture, what the bound consists of, and its most expensive path. */
+export function programParts({ svg, error, costPath: lines }: Program, name: string, place: Place): HTMLElement[] {
+  const drawn = svg ? picture(svg, name) : h("p", { class: "empty" }, error ?? "There is no picture.");
+  return [drawn, ...breakdown(lines, place), ...costPath(lines, place)];
+}
+
 /** What the bound consists of: the calls of the most expensive path, each loop with its calls below it. */
-export function costPath(lines: CostLine[], place: (at: string) => HTMLElement): HTMLElement[] {
+export function costPath(lines: CostLine[], place: Place): HTMLElement[] {
   if (lines.length === 0) return [];
   const top = h("ul", { class: "path" });
   const lists = [top];
@@ -30,4 +44,72 @@ export function costPath(lines: CostLine[], place: (at: string) => HTMLElement):
     into.append(h("li", {}, ...inline(text), " ", place(at)));
   }
   return [h("h2", {}, "The most expensive path"), top];
+}
+
+/** Bars of a breakdown; what is left is one more. */
+const MAX_BARS = 12;
+
+interface Part {
+  text: string;
+  place: string;
+  amount: number;
+}
+
+/** What a breakdown counts, the first that is known of all calls and not zero. */
+const UNITS = [
+  { name: "dollars", of: (line: CostLine) => line.most?.usd, shown: shownMoney },
+  { name: "model calls", of: (line: CostLine) => line.most?.modelCalls, shown: (n: number) => plural(n, "call") },
+  { name: "tool calls", of: (line: CostLine) => line.most?.toolCalls, shown: (n: number) => plural(n, "call") },
+] as const;
+
+/** The parts of the bound as bars, the largest first. Nothing if the bound is not known, or has one part. */
+export function breakdown(lines: CostLine[], place: Place): HTMLElement[] {
+  const calls = lines.filter((line) => line.most);
+  const unit = UNITS.find(({ of }) => calls.every((line) => typeof of(line) === "number") && calls.some((line) => of(line)));
+  if (!unit) return [];
+  const parts = new Map<string, Part>();
+  for (const line of calls) {
+    const amount = unit.of(line) ?? 0;
+    if (amount === 0) continue;
+    const key = `${line.place} ${line.text}`;
+    const known = parts.get(key);
+    if (known) known.amount += amount;
+    else parts.set(key, { text: line.text, place: line.place, amount });
+  }
+  if (parts.size < 2) return [];
+  const sorted = [...parts.values()].sort((a, b) => b.amount - a.amount);
+  const rest = sorted.slice(MAX_BARS).reduce((sum, part) => sum + part.amount, 0);
+  const total = sorted.reduce((sum, part) => sum + part.amount, 0);
+  const largest = Math.max(sorted[0]?.amount ?? 1, rest);
+  const row = (amount: number, ...name: (Node | string)[]) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, ...name),
+      h("td", { class: "share" }, bar(amount / largest)),
+      h("td", { class: "when" }, `${unit.shown(amount)} (${((100 * amount) / total).toFixed(0)} %)`),
+    );
+  const column = (name: string) => h("th", { scope: "col" }, name);
+  return [
+    h("div", { class: "scroll", role: "group", "aria-label": "What the bound consists of", tabindex: 0 },
+      h(
+        "table",
+        { class: "breakdown" },
+        h("caption", {}, `What the bound consists of, in ${unit.name}`),
+        h("thead", {}, h("tr", {}, column("Call"), column("Part"), column("At most"))),
+        h(
+          "tbody",
+          {},
+          ...sorted.slice(0, MAX_BARS).map((part) => row(part.amount, ...inline(part.text), " ", place(part.place))),
+          ...(rest > 0 ? [row(rest, plural(sorted.length - MAX_BARS, "further call"))] : []),
+        ),
+      ),
+    ),
+  ];
+}
+
+/** A bar whose length is a part of the whole width; the number stands beside it. */
+function bar(part: number): SVGElement {
+  const width = Math.max(part * 100, 1).toFixed(1);
+  return svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true", class: "bar-of" }, svg("rect", { x: 0, y: 0, width, height: 10, class: "bar" }));
 }

@@ -42,6 +42,8 @@ export interface CostLine {
   depth: number;
   place: string;
   text: string;
+  /** The most that a call spends in a run, all repetitions around it included; `null` where no bound is known. */
+  most?: { modelCalls: number | null; toolCalls: number | null; usd: number | null };
 }
 
 /** The program of a run, for a page that has not got it. */
@@ -131,6 +133,8 @@ export interface RequestLine {
   column?: number;
   model?: string;
   purpose?: string;
+  /** Number of replies before to the same question, which did not decode. */
+  attempt?: number;
   tool?: string;
   key?: string;
   args?: unknown;
@@ -193,6 +197,8 @@ export interface About {
   bound: Bound | null;
   findings: Finding[];
   run?: { id: string; name?: string; created?: number; ended?: number | null; status?: string; state?: string; parent?: string | null };
+  /** The program, in a page that holds everything. */
+  program?: Program;
   /** True if a reader is shown what it may see. */
   redacted?: boolean;
   /** True if the program was not kept, so that labels are not known. */
@@ -229,6 +235,15 @@ export type Question =
 /** An answer, or the reason why there is none. */
 export type Answer<T> = T | { error: string; help?: string | null };
 
-/** What the worker is sent, and what it sends. */
-export type ToWorker = { id: number; question: Question };
+/** The question what is wrong with a document, and what it entails. A policy without text is none. */
+export function checkOf(path: string, text: string, policy: string): Question {
+  return { query: "check", ...documentOf(path, text, policy) };
+}
+
+export function documentOf(path: string, text: string, policy: string): Document {
+  return { path: path.trim() || "p.agent", text, ...(policy.trim() ? { policy } : {}) };
+}
+
+/** What the worker is sent: first the module, then questions. And what it sends. */
+export type ToWorker = { code: WebAssembly.Module } | { id: number; question: Question };
 export type FromWorker = { id: number; answer: string; without: string[] } | { id: number; crashed: string };

@@ -52,6 +52,11 @@ export class RunLines {
     };
   }
 
+  /** Whether a request has been answered, by its position. */
+  isAnswered(at: number): boolean {
+    return this.#requests[at]?.response !== undefined;
+  }
+
   /** Positions of the requests whose lines contain a text; all for an empty one. */
   containing(text: string): number[] {
     const all = this.#requests.map((_, i) => i);

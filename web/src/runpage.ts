@@ -1,17 +1,20 @@
 // A run, step by step or as a whole: one view for the playground, exported pages and `entail ui`.
 
-import { spend, timeline } from "./charts.ts";
+import { type Range, spend, timeline } from "./charts.ts";
 import { h, plural } from "./dom.ts";
 import { type FindingActions, findingList } from "./findings.ts";
 import { label } from "./labels.ts";
 import { inline } from "./markdown.ts";
-import { costPath, picture } from "./program.ts";
+import { programParts } from "./program.ts";
 import type { About, Bound, EndLine, Program } from "./protocol.ts";
 import { RunLines } from "./runlines.ts";
-import { type StepActions, stepItem } from "./steps.ts";
+import { type Step, type StepActions, isMinor, shownMoney, stepItem, subject } from "./steps.ts";
 
 /** Steps that are drawn at once. */
 const AT_ONCE = 200;
+
+/** Fewest steps of little importance that are folded. */
+const MIN_FOLDED = 3;
 
 export interface RunActions extends StepActions {
   /** Fixes and places of findings, where the program is there. */
@@ -35,6 +38,9 @@ export class RunPage {
   readonly #count = h("p", { class: "muted", role: "status" });
   readonly #more = h("button", { type: "button", on: { click: () => this.#add() } });
   readonly #search: HTMLInputElement;
+  /** The first and the last request that are listed, by their numbers; empty for no limit. */
+  readonly #first: HTMLInputElement;
+  readonly #last: HTMLInputElement;
   readonly #stepper = h("div", { class: "stepper", role: "group", "aria-label": "Steps of the run" });
   readonly #where = h("span", { class: "muted", role: "status" });
   readonly #buttons: Record<"first" | "back" | "next" | "end", HTMLButtonElement>;
@@ -45,6 +51,8 @@ export class RunPage {
   #upTo: number | null = null;
   #found: number[] = [];
   #shown = 0;
+  /** Adds steps when the end of the list comes into view. */
+  readonly #reached: IntersectionObserver;
   /** The program, once somebody wants to see it. */
   readonly #program: HTMLElement | null;
   /** What the panel has besides the list, kept when a run that goes on is drawn again. */
@@ -54,6 +62,11 @@ export class RunPage {
     this.#panel = panel;
     this.#actions = actions;
     this.#search = h("input", { type: "search", autocomplete: "off", on: { input: () => this.#relist() } });
+    const number = () => h("input", { type: "number", min: 1, autocomplete: "off", on: { change: () => this.#draw() } });
+    this.#first = number();
+    this.#last = number();
+    this.#reached = new IntersectionObserver(([entry]) => entry?.isIntersecting && !this.#more.hidden && this.#add(), { rootMargin: "800px" });
+    this.#reached.observe(this.#more);
     const button = (text: string, to: (at: number) => number) =>
       h("button", { type: "button", on: { click: (event) => this.#go(to, event.currentTarget as HTMLButtonElement) } }, text);
     this.#buttons = {
@@ -124,7 +137,10 @@ export class RunPage {
       button.setAttribute("aria-disabled", String(off[name as keyof typeof off]));
     }
     const { input } = lines.head;
-    const folded = isWhole ? [this.#folded("timeline", timeline(lines)), this.#folded("spend", spend(lines, about.bound))] : [];
+    const folded = isWhole
+      ? [this.#folded("timeline", timeline(lines, this.#range(), (range) => this.#choose(range))), this.#folded("spend", spend(lines, about.bound))]
+      : [];
+    const active = document.activeElement;
     this.#panel.replaceChildren(
       this.#stepper,
       ...(isWhole ? this.#outcome() : []),
@@ -133,27 +149,52 @@ export class RunPage {
       ...(isWhole && this.#program && !about.unlabeled ? [this.#program] : []),
       h("h2", {}, "Requests"),
       ...(input === undefined || input === null ? [] : [h("p", {}, h("b", {}, "Input: "), h("code", {}, JSON.stringify(input)))]),
-      h("p", { class: "search" }, h("label", {}, "Containing ", this.#search)),
+      h(
+        "div",
+        { class: "filters", role: "search", "aria-label": "Requests", hidden: all < 2 },
+        h("label", { class: "search" }, "Containing ", this.#search),
+        h("label", {}, "From request ", this.#first),
+        h("label", {}, "to ", this.#last),
+      ),
       this.#count,
       this.#list,
       this.#more,
     );
     this.#relist();
+    // A field keeps the focus while the run goes on around it.
+    if (active instanceof HTMLElement && this.#panel.contains(active)) active.focus({ preventScroll: true });
   }
 
   #programOf(): HTMLElement | null {
     const { program } = this.#actions;
     if (!program) return null;
     const inside = h("div", {}, h("p", { class: "muted", role: "status" }, "Loading …"));
-    const load = async () => {
-      const { svg, error, costPath: lines } = await program();
-      const drawn = svg ? picture(svg, this.#lines.head.entry ?? "the run") : h("p", { class: "empty" }, error ?? "");
-      inside.replaceChildren(drawn, ...costPath(lines, (at) => h("span", { class: "muted" }, at)));
-    };
+    const load = async () => inside.replaceChildren(...programParts(await program(), this.#lines.head.entry ?? "the run", (at) => this.#place(at)));
     const failed = (problem: unknown) => inside.replaceChildren(h("p", { class: "warning" }, problem instanceof Error ? problem.message : String(problem)));
     const part = h("details", {}, h("summary", {}, "Program and bound"), inside);
     part.addEventListener("toggle", () => void load().catch(failed), { once: true });
     return part;
+  }
+
+  /** A place `path:line:column`. */
+  #place(at: string): HTMLElement {
+    const [, path = "", line = "", column = ""] = /^(.*):(\d+):(\d+)$/.exec(at) ?? [];
+    const { open } = this.#actions;
+    if (!open || !path) return h("span", { class: "muted" }, at);
+    return h("button", { class: "place", type: "button", on: { click: () => open(path, Number(line), Number(column)) } }, at);
+  }
+
+  /** The positions that are listed. */
+  #range(): Range {
+    const all = this.#lines.length;
+    const from = Math.min(Math.max((Number(this.#first.value) || 1) - 1, 0), all);
+    return { from, to: Math.min(Math.max(Number(this.#last.value) || all, from), all) };
+  }
+
+  #choose({ from, to }: Range): void {
+    this.#first.value = String(from + 1);
+    this.#last.value = String(to);
+    this.#draw();
   }
 
   /** A part that stays as open as it was. */
@@ -166,7 +207,8 @@ export class RunPage {
   }
 
   #relist(): void {
-    const found = this.#lines.containing(this.#search.value);
+    const { from, to } = this.#range();
+    const found = this.#lines.containing(this.#search.value).filter((i) => i >= from && i < to);
     const at = this.#upTo;
     // Of a long run the steps just before the one that is looked at.
     this.#found = at === null ? found : found.filter((i) => i < at && i >= at - AT_ONCE);
@@ -177,15 +219,40 @@ export class RunPage {
   }
 
   #add(count = AT_ONCE): void {
+    // What somebody looks for, or looks at step by step, is not folded.
+    const folds = this.#upTo === null && this.#search.value === "";
+    let minor: Step[] = [];
+    const flush = () => {
+      this.#list.append(...this.#items(minor));
+      minor = [];
+    };
     for (const at of this.#found.slice(this.#shown, this.#shown + count)) {
       const step = this.#lines.step(at);
-      if (step) this.#list.append(stepItem(step, at + 1 === this.#upTo, this.#actions));
+      if (!step) continue;
+      if (folds && isMinor(step)) {
+        minor.push(step);
+        continue;
+      }
+      flush();
+      this.#list.append(stepItem(step, at + 1 === this.#upTo, this.#actions));
     }
+    flush();
     this.#shown = Math.min(this.#shown + count, this.#found.length);
     const left = this.#found.length - this.#shown;
     this.#more.textContent = `Show ${Math.min(AT_ONCE, left)} more`;
     this.#more.hidden = left === 0;
     this.#count.textContent = `${this.#shown.toLocaleString("en")} of ${plural(this.#found.length, "request")}`;
+  }
+
+  /** Steps of little importance: several in a row are folded. */
+  #items(steps: Step[]): HTMLElement[] {
+    const items = steps.map((step) => stepItem(step, false, this.#actions));
+    const [first, last] = [steps[0], steps.at(-1)];
+    if (!first || !last || steps.length < MIN_FOLDED) return items;
+    const names = [...new Set(steps.map((step) => `${step.request.kind} ${subject(step)}`))];
+    const what = `${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}`;
+    const summary = h("summary", {}, `${first.request.n} to ${last.request.n}: ${steps.length} minor requests (${what})`);
+    return [h("li", { class: "minor" }, h("details", {}, summary, h("ol", { class: "steps" }, ...items)))];
   }
 
   #outcome(): HTMLElement[] {
@@ -218,8 +285,7 @@ function spent(end: EndLine, bound: Bound | null): HTMLElement {
   const row = (name: string, used: string, most: string) =>
     h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, used), h("td", {}, most));
   const number = (n: number | null | undefined) => (n === null || n === undefined ? "unknown" : n.toLocaleString("en"));
-  const money = (n: number | null | undefined) =>
-    n === null || n === undefined ? "unknown" : Number(n).toLocaleString("en", { style: "currency", currency: "USD", maximumFractionDigits: 6 });
+  const money = (n: number | null | undefined) => (n === null || n === undefined ? "unknown" : shownMoney(Number(n)));
   const { usage } = end;
   const column = (name: string) => h("th", { scope: "col" }, name);
   return h(

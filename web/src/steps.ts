@@ -7,8 +7,10 @@ import type { Explained, KeptLine, RequestLine, ResponseLine } from "./protocol.
 
 /** What can be done from a step; nothing of it where the program is not there. */
 export interface StepActions {
-  /** Shows a place of the program. */
+  /** Shows a place of the program, while the run is followed, too. */
   place?(line: number, column: number): void;
+  /** Opens a file of the program at a place. */
+  open?(path: string, line: number, column: number): void;
   /** Adds an entry to the script. */
   addAnswer?(entry: unknown): void;
   /** Begins a fork with another answer. */
@@ -49,6 +51,15 @@ export function subject({ request }: Step): string {
   return request.tool ?? (request.purpose ? `${request.model} for ${request.purpose}` : (request.model ?? request.key ?? ""));
 }
 
+/** Kinds of requests that say little of what a run does, as long as nothing goes wrong with them. */
+const MINOR = ["recall", "remember", "sample"];
+
+/** Whether a step is of little importance: what it does stays inside, it succeeded, and it brings no label. */
+export function isMinor(step: Step): boolean {
+  const { request, response } = step;
+  return MINOR.includes(request.kind) && response !== undefined && !hasFailed(step) && !("late" in response) && !(request.why ?? []).some(hasOrigin);
+}
+
 /** Whether the answer is an error, or ended the run. */
 export function hasFailed({ response }: Step): boolean {
   return response !== undefined && ("error" in response || "stopped" in response);
@@ -70,6 +81,7 @@ export function stepItem(step: Step, isLast: boolean, actions: StepActions): HTM
       placeOf(request, actions),
     ),
     branch ? h("p", { class: "branch" }, `in branch ${branch}`) : null,
+    request.attempt ? h("p", { class: "warning" }, `asked again: ${plural(request.attempt, "reply", "replies")} before did not decode`) : null,
     dependsOn(request),
     ...messages(request),
     request.args ? details("Arguments", request.args) : null,
@@ -109,8 +121,10 @@ function offer(entry: unknown, actions: StepActions): HTMLElement | null {
 function placeOf(at: Place, actions: StepActions): HTMLElement | null {
   const { path, line, column } = at;
   if (!line) return null;
-  const show = actions.place;
-  if (!show) return h("span", { class: "muted" }, `${path ?? ""}:${line}:${column ?? 1}`);
+  const { place: show, open } = actions;
+  const whole = `${path ?? ""}:${line}:${column ?? 1}`;
+  if (open && path) return h("button", { class: "place", type: "button", on: { click: () => open(path, line, column ?? 1) } }, whole);
+  if (!show) return h("span", { class: "muted" }, whole);
   return h("button", { class: "place", type: "button", on: { click: () => show(line, column ?? 1) } }, `line ${line}`);
 }
 
@@ -179,6 +193,11 @@ function facts({ at, ms, by }: KeptLine): HTMLElement | null {
 /** A time for people, in their time zone. */
 export function shownTime(ms: number): string {
   return new Date(ms).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
+
+/** An amount of money for people. */
+export function shownMoney(usd: number): string {
+  return usd.toLocaleString("en", { style: "currency", currency: "USD", maximumFractionDigits: 6 });
 }
 
 /** A duration for people. */

@@ -19,6 +19,8 @@ function apply(): void {
   if (button) button.textContent = theme === "dark" ? "Light" : "Dark";
 }
 
+// A page of the book has a heading of its own.
+if (window.top !== window) document.documentElement.dataset.embedded = "";
 apply();
 system.addEventListener("change", apply);
 document.addEventListener("DOMContentLoaded", () => {

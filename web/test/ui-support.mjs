@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { browser, root } from "./support.mjs";
 
-const entail = process.env.ENTAIL ?? join(root, "target/debug/entail");
+export const entail = process.env.ENTAIL ?? join(root, "target/debug/entail");
 export const PASSPHRASE = "correct horse battery";
 export const HOSTILE = `"></script><img src=x onerror=alert(1)><script>alert(2)</script>'\`{{7*7}}`;
 

@@ -15,6 +15,7 @@ use crate::report::{as_diagnostic, as_json, refused_calls};
 use crate::view::{View, WITHHELD, WITHHELD_MESSAGE};
 use ::policy::Policy;
 use analysis::cost::CostBound;
+use core_ir::draw::Picture;
 use core_ir::exchange::{self, data_from_json};
 use core_ir::{Approve, Code, Data, LabelSpec, Lattice, LatticeKind, Name};
 use diagnostics::{Sources, render};
@@ -53,6 +54,15 @@ pub fn program(code: &Code, policy: Option<&Policy>, sources: &Sources) -> Optio
         "policy": rules.map(|s| json!({"path": s.path})),
     });
     Some(kept.to_string().into())
+}
+
+/// A program for a page: its picture (`svg`, or the `error` why there is none), and its most expensive path.
+pub fn pictured(picture: &Picture, bound: &CostBound, sources: &Sources) -> Value {
+    let (svg, error) = match entries::picture::svg(picture) {
+        Ok(svg) => (Some(svg), None),
+        Err(error) => (None, Some(error)),
+    };
+    json!({"svg": svg, "error": error, "costPath": entries::bound::path(bound, sources)})
 }
 
 /// The text of the policy of a run, from its settings; `None` for a run without a policy.
@@ -242,15 +252,11 @@ impl KeptRun {
         })
     }
 
-    /// The program as a picture (`svg`, or the `error` why there is none), and its most expensive path.
+    /// The program for a page, see [`pictured`].
     pub fn program(&self, bound: &CostBound) -> Value {
         let (policy, routes) = (self.policy.as_ref(), &self.config.routes);
         let picture = entries::picture::of_term(&self.code, policy, routes, self.input.is_some());
-        let (svg, error) = match entries::picture::svg(&picture) {
-            Ok(svg) => (Some(svg), None),
-            Err(error) => (None, Some(error)),
-        };
-        json!({"svg": svg, "error": error, "costPath": entries::bound::path(bound, &self.sources)})
+        pictured(&picture, bound, &self.sources)
     }
 
     fn head(&self, input: Option<Data>) -> Head {

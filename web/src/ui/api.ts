@@ -1,6 +1,7 @@
 // Questions to `entail ui`. Whatever an answer holds, it is text for the page.
 
 import type { About, Explained, Program } from "../protocol.ts";
+import { type Reply, transport } from "./transport.ts";
 
 /** An answer that is a refusal, in words. */
 export class Refused extends Error {
@@ -69,25 +70,34 @@ export interface Decided {
   by: string;
 }
 
-async function asked(path: string, init?: RequestInit): Promise<Response> {
-  let response: Response;
+async function asked(path: string, method = "GET", body?: string): Promise<Reply> {
+  let reply: Reply;
   try {
-    response = await fetch(path, { credentials: "same-origin", cache: "no-store", ...init });
+    reply = await transport().ask(path, method, body);
   } catch {
     throw new Refused(0, "`entail ui` does not answer", "start it again, and open the link that it prints");
   }
-  if (response.ok) return response;
-  const body = (await response.json().catch(() => null)) as { error?: { message?: string; help?: string | null } } | null;
-  throw new Refused(response.status, body?.error?.message ?? `status ${response.status}`, body?.error?.help ?? null);
+  if (reply.status >= 200 && reply.status < 300) return reply;
+  const why = reasonIn(reply.text);
+  throw new Refused(reply.status, why?.message ?? `status ${reply.status}`, why?.help ?? null);
+}
+
+function reasonIn(text: string): { message?: string; help?: string | null } | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string; help?: string | null } } | null)?.error;
+  } catch {
+    // The status has to do.
+    return undefined;
+  }
 }
 
 export async function get<T>(path: string): Promise<T> {
-  return (await (await asked(path)).json()) as T;
+  return JSON.parse((await asked(path)).text) as T;
 }
 
 export async function send<T>(path: string, body: unknown, method = "POST"): Promise<T> {
-  const response = await asked(path, { method, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-  return (response.status === 204 ? null : await response.json()) as T;
+  const reply = await asked(path, method, JSON.stringify(body));
+  return (reply.status === 204 ? null : JSON.parse(reply.text)) as T;
 }
 
 export interface RunUpdate {
@@ -101,7 +111,7 @@ export interface RunUpdate {
 /** A run, or what has changed of it since a revision. */
 export async function run(id: string, have?: string): Promise<RunUpdate> {
   const query = have ? `?have=${encodeURIComponent(have)}` : "";
-  const text = await (await asked(`/api/runs/${encodeURIComponent(id)}${query}`)).text();
+  const { text } = await asked(`/api/runs/${encodeURIComponent(id)}${query}`);
   const end = text.indexOf("\n");
   const head = JSON.parse(end < 0 ? text : text.slice(0, end)) as Omit<RunUpdate, "lines">;
   return { ...head, lines: end < 0 ? [] : text.slice(end + 1).split("\n") };
@@ -112,12 +122,7 @@ export function program(id: string): Promise<Program> {
   return get(`/api/runs/${encodeURIComponent(id)}/program`);
 }
 
-/** Calls back whenever something has changed, until it is told to stop. The browser connects again by itself, and
- * then says what it has seen. */
+/** Calls back whenever something has changed, until it is told to stop. */
 export function follow(path: string, changed: () => void, state: (connected: boolean) => void = () => {}): () => void {
-  const source = new EventSource(path);
-  source.addEventListener("changed", changed);
-  source.addEventListener("open", () => state(true));
-  source.addEventListener("error", () => state(false));
-  return () => source.close();
+  return transport().follow(path, changed, state);
 }

@@ -4,6 +4,7 @@ import { h, plural } from "../dom.ts";
 import { label } from "../labels.ts";
 import { hasOrigin, origins, shownDuration, shownTime } from "../steps.ts";
 import { type AboutUi, type Approval, type Decided, type Inbox, Refused, follow, get, send } from "./api.ts";
+import { transport } from "./transport.ts";
 import { type View, failed } from "./view.ts";
 
 export function inboxView(main: HTMLElement, ui: AboutUi): View {
@@ -56,7 +57,7 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
       h("p", {}, h("b", {}, "The decision to make the call: "), label(approval.control)),
       h("p", {}, h("b", {}, "Why you are asked: "), ...because(approval)),
       approval.why?.some(hasOrigin)
-        ? h("div", {}, h("p", {}, h("b", {}, "Where the labels come from:")), origins(approval.why, {}))
+        ? h("div", {}, h("p", {}, h("b", {}, "Where the labels come from:")), origins(approval.why, { open: transport().open }))
         : h("p", { class: "muted" }, approval.because ? "Everything in the call is trusted and public." : "Where the labels come from is not known: the program was not kept."),
       h("p", {}, h("b", {}, "If you refuse: "), "the call is not made. The program gets an error with your reason and may go on without it. ", h("b", {}, "If nobody answers: "), `it is refused in ${shownDuration(Math.max(approval.expires - Date.now(), 0))}.`),
       form(approval, keys),

@@ -4,6 +4,7 @@ import { h, plural } from "../dom.ts";
 import { inline } from "../markdown.ts";
 import { shownDuration, shownTime } from "../steps.ts";
 import { type RunEntry, type RunList, follow, get } from "./api.ts";
+import { transport } from "./transport.ts";
 import { type View, failed, stateChip } from "./view.ts";
 
 const STATES = ["running", "waiting", "interrupted", "stopped", "failed", "done"];
@@ -20,7 +21,7 @@ export function listView(main: HTMLElement): View {
   const summary = h("p", { class: "muted", role: "status", id: "summary" });
   const more = h("button", { type: "button", hidden: true, on: { click: () => void load(true) } }, "Show older runs");
   const chosen = new Set<string>();
-  const compare = h("button", { type: "button", "aria-disabled": "true", on: { click: () => chosen.size === 2 && (location.hash = `#/compare/${[...chosen].join("/")}`) } }, "Compare the two chosen runs");
+  const compare = h("button", { type: "button", "aria-disabled": "true", on: { click: () => chosen.size === 2 && transport().show(`#/compare/${[...chosen].join("/")}`) } }, "Compare the two chosen runs");
   let next: string | null = null;
   let pages = 1;
   let asked = 0;

@@ -5,13 +5,14 @@ import type { About } from "../protocol.ts";
 import { RunPage } from "../runpage.ts";
 import type { Step } from "../steps.ts";
 import { type AboutUi, Refused, follow, program, run as fetched, send } from "./api.ts";
+import { transport } from "./transport.ts";
 import { type View, failed, quoted, stateChip } from "./view.ts";
 
 export function runView(main: HTMLElement, id: string, at: number | null, ui: AboutUi): View {
   const head = h("div", { class: "run-head" });
   const live = h("p", { class: "muted", role: "status" });
   const body = h("section", { "aria-label": "Run" });
-  const page = new RunPage(body, { fork: (step, item) => fork(step, item), program: () => program(id) });
+  const page = new RunPage(body, { fork: (step, item) => fork(step, item), program: () => program(id), open: transport().open });
   let revision: string | undefined;
   let isBusy = false;
   let isStale = false;

@@ -11,13 +11,14 @@ use crate::args::TraceArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use diagnostics::{Sources, render};
+use entries::picture;
 use runtime::trace::{Head, Recorder, VERSION};
 use runtime::{Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
 use session::kept::{self, KeptRun, Reader, RunDocument};
 use session::load::{Kind, Loaded, read_data, reason};
 use session::report::{as_diagnostic, as_json, refused_calls};
-use session::{Approvals, JournalMode, JournalOptions, Session};
+use session::{Approvals, JournalMode, JournalOptions, Session, machine_config};
 use std::io::Write;
 use std::path::Path;
 
@@ -138,7 +139,10 @@ fn of_journal(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
     });
     let reader = reader.transpose()?;
     let bound = session.bound(&run.code, run.input.is_some());
-    let document = run.document(&place, &bound, reader.as_ref()).map_err(refused)?;
+    let mut document = run.document(&place, &bound, reader.as_ref()).map_err(refused)?;
+    if args.html.is_some() && reader.is_none() {
+        document.about["program"] = run.program(&bound);
+    }
     if let Some(why) = document.about["differs"].as_str() {
         ui.note(&format!("warning: not all of the run can be shown by this version: {why}"));
     }
@@ -181,7 +185,7 @@ fn unkept(ui: &Ui, args: &TraceArgs, place: &JournalPlace) -> Result<Traced, Exi
         follows: None,
         sources: None,
     };
-    let traced = recorded(ui, running, &sources, &head)?;
+    let traced = recorded(ui, args, running, &sources, &head)?;
     Ok(Traced { exit: Exit::Done, ..traced })
 }
 
@@ -246,7 +250,7 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
         follows: None,
         sources: None,
     };
-    recorded(ui, running, &sources, &head)
+    recorded(ui, args, running, &sources, &head)
 }
 
 /// The session of a run that is traced.
@@ -257,7 +261,13 @@ fn session_of(ui: &Ui, args: &TraceArgs) -> Result<Session, Exit> {
 }
 
 /// Runs or replays what can be run; gives its trace and the exit status of the run.
-fn recorded(ui: &Ui, running: Running<'_>, sources: &Sources, head: &Head) -> Result<Traced, Exit> {
+fn recorded(
+    ui: &Ui,
+    args: &TraceArgs,
+    running: Running<'_>,
+    sources: &Sources,
+    head: &Head,
+) -> Result<Traced, Exit> {
     let bound = running.session.bound(running.code, head.input.is_some());
     let mut recorder = Recorder::new();
     let mut watch = |event: &runtime::Event| recorder.note(event);
@@ -269,6 +279,11 @@ fn recorded(ui: &Ui, running: Running<'_>, sources: &Sources, head: &Head) -> Re
     }
     let findings: Vec<Value> = found.iter().map(|d| render::json(sources, d)).collect();
     let mut about = json!({"bound": as_json(sources, &report, &bound)["bound"], "findings": findings});
+    if args.html.is_some() {
+        let routes = machine_config(None, policy).routes;
+        let picture = picture::of_term(code, policy, &routes, head.input.is_some());
+        about["program"] = kept::pictured(&picture, &bound, sources);
+    }
     report.records.json(&mut about);
     let lines = recorder.lines(head, sources, &report);
     Ok(Traced { lines, exit: conclude(ui, &report, &bound), about })

@@ -274,6 +274,16 @@ fn runs_are_listed_forked_and_exported() {
         "{}",
         page.1
     );
+    // The program is in a page that holds everything, with the parts of its bound.
+    let about = page.2.lines().find(|l| l.contains(r#""costPath":["#)).unwrap();
+    let about = &about[about.find('{').unwrap()..];
+    let about: Value = serde_json::from_str(about).unwrap();
+    assert!(about["program"]["svg"].as_str().unwrap().contains(">pay<"), "{about}");
+    let most = &about["program"]["costPath"][0]["most"];
+    assert_eq!(most, &json!({"modelCalls": 0, "toolCalls": 1, "usd": 0.0}));
+    let of_file = entail(dir.path(), &["trace", &id, "--journal", "j", "--html", "run.html"]);
+    let of_file = (of_file.0, std::fs::read_to_string(dir.path().join("run.html")).unwrap());
+    assert!(of_file.0 == 0 && of_file.1.contains(r#""costPath":[{"#));
     let unknown = browser.get(&format!("/api/runs/{id}/page?for=nobody"));
     assert!(unknown.0 == 422 && unknown.1.to_string().contains("`nobody` is no"), "{unknown:?}");
 }
@@ -311,6 +321,8 @@ fn a_file_has_nothing_that_its_principal_may_not_see() {
         let html = entail(dir.path(), &[&all[..], &["--html", "run.html"]].concat());
         assert_eq!((lines.0, html.0), (0, 0), "{lines:?} {html:?}");
         let file = std::fs::read_to_string(dir.path().join("run.html")).unwrap();
+        // The program has no label, so it is not there.
+        assert!(!file.contains("\"svg\":") && !file.contains("\"costPath\":"));
         for secret in [first, second, "PLANTED"] {
             let escaped: String = secret.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
             for form in [secret.to_string(), escaped].into_iter().chain(encoded(secret)) {

@@ -163,7 +163,14 @@ pub(super) async fn page(
     let (file, page) = aside(move || {
         let run = ui.whole_name(&run)?;
         let document = match query.reader.as_deref().filter(|name| !name.is_empty()) {
-            None => ui.document(&run)?.1,
+            None => {
+                let (kept, mut document) = ui.document(&run)?;
+                if let Some(kept) = kept {
+                    let bound = ui.session.bound(&kept.code, kept.input.is_some());
+                    document.about["program"] = kept.program(&bound);
+                }
+                document
+            }
             Some(name) => {
                 let unknown = "the program of this run was not kept, so the labels of its data are not known";
                 let kept = KeptRun::open(&ui.journal, &run)?;
