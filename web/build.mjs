@@ -35,9 +35,9 @@ await build({
   ...options,
   entryPoints: [source("main.ts")],
   format: "esm",
-  define: { EXAMPLES: JSON.stringify(examples()) },
 });
-await build({ ...options, entryPoints: ["worker.ts", "theme.ts", "early.ts"].map(source), format: "iife" });
+await build({ ...options, entryPoints: ["worker.ts", "theme.ts"].map(source), format: "iife" });
+await build({ ...options, entryPoints: [source("early.ts")], format: "iife", define: { EXAMPLES: JSON.stringify(examples()) } });
 for (const file of ["index.html", "style.css"]) copyFileSync(source(file), join(out, file));
 shrink(join(modules, "web.wasm"), join(out, "entail.wasm"));
 copyFileSync(join(modules, "examples/character_names.wasm"), join(out, "character_names.wasm"));

@@ -1,4 +1,4 @@
-// Adds "Open in the playground" below each program of the book: node link-book.mjs FOLDER
+// Puts the playground below each program of the book, where it is edited and run: node link-book.mjs FOLDER
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { deflateRawSync } from "node:zlib";
@@ -27,7 +27,10 @@ for (const name of readdirSync(folder, { recursive: true })) {
     count++;
     const shared = JSON.stringify({ path: `p.${language}`, text: textOf(code) });
     const fragment = deflateRawSync(Buffer.from(shared), { level: 9 }).toString("base64url");
-    return `${block}\n<p><a href="${playground}#1.${fragment}">Open in the playground</a></p>`;
+    const address = `${playground}#1.${fragment}`;
+    // A lazy frame in a closed part is not loaded before somebody opens it.
+    const frame = `<iframe src="${address}" title="Playground with this program" loading="lazy" style="width: 100%; height: 44rem; border: 1px solid #8886; border-radius: 6px"></iframe>`;
+    return `${block}\n<details><summary>Edit and run it here</summary>${frame}</details>\n<p><a href="${address}">Open in the playground</a></p>`;
   });
   if (linked !== html) writeFileSync(path, linked);
 }

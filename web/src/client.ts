@@ -1,5 +1,6 @@
 // The page's side of the worker. Of several checks that wait only the newest is asked.
 
+import type { Early } from "./early.ts";
 import type { Answer, FromWorker, Question, ToWorker } from "./protocol.ts";
 
 /** An answer that takes longer ends the worker, and a new one takes its place. */
@@ -15,13 +16,41 @@ export class Client {
   #queue: Waiting[] = [];
   #current: (Waiting & { id: number; timer: number }) | null = null;
   #last = 0;
+  readonly #code: Promise<WebAssembly.Module>;
+  /** What was asked before the page was there, until somebody asks for it. */
+  #first: { question: string; answer: Promise<Answer<unknown>> } | null = null;
+  #isReady: boolean;
 
-  constructor() {
-    this.#start();
+  constructor(early: Early | undefined) {
+    this.#code = early?.code ?? WebAssembly.compileStreaming(fetch("entail.wasm"));
+    this.#isReady = early === undefined;
+    this.#code.catch((error: unknown) => this.#finish({ error: `the playground can't be loaded: ${error}` }));
+    if (early) {
+      this.#listen(early.worker);
+      void early.first.then((first) => this.#take(first));
+    } else this.#start();
+  }
+
+  /** Takes what was asked early as the question that is being answered. */
+  #take(first: Awaited<Early["first"]>): void {
+    this.#isReady = true;
+    if (!first) return this.#next();
+    const { question, answer } = first;
+    const received = new Promise<Answer<unknown>>((resolve) => {
+      const timer = window.setTimeout(() => this.#giveUp(), MAX_MILLISECONDS);
+      this.#current = { question, resolve, id: 0, timer };
+    });
+    this.#first = { question: JSON.stringify(question), answer: received };
+    const waiting = this.#queue.findIndex((other) => JSON.stringify(other.question) === this.#first?.question);
+    for (const { resolve } of waiting < 0 ? [] : this.#queue.splice(waiting, 1)) void received.then(resolve);
+    void answer.then((message) => this.#received(message));
   }
 
   /** Asks; an older question of the same kind that nobody has begun to answer is dropped. */
   ask<T>(question: Question): Promise<Answer<T>> {
+    const early = this.#first;
+    if (question.query === "check") this.#first = null;
+    if (early?.question === JSON.stringify(question)) return early.answer as Promise<Answer<T>>;
     return new Promise((resolve) => {
       this.#queue = this.#queue.filter((waiting) => {
         const isOld = waiting.question.query === question.query;
@@ -34,14 +63,19 @@ export class Client {
   }
 
   #start(): void {
-    this.#worker = window.early ?? new Worker("worker.js");
-    window.early = undefined;
+    const worker = new Worker("worker.js");
+    this.#listen(worker);
+    void this.#code.then((code) => worker.postMessage({ code } satisfies ToWorker)).catch(() => {});
+  }
+
+  #listen(worker: Worker): void {
+    this.#worker = worker;
     this.#worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.#received(data);
     this.#worker.onerror = (event) => this.#finish({ error: `the worker failed: ${event.message}` });
   }
 
   #next(): void {
-    if (this.#current) return;
+    if (this.#current || !this.#isReady) return;
     const waiting = this.#queue.shift();
     if (!waiting) return;
     const id = ++this.#last;

@@ -1,12 +1,48 @@
-// Begins to load the module before the page itself is read: both take about as long.
+// Begins before the page itself is read: loads and compiles the module, and asks what is wrong with the
+// program of the address. The answer is there when the page has its editor.
+
+import { type Example, builtIn, exampleOf } from "./examples.ts";
+import { checkOf } from "./protocol.ts";
+import type { FromWorker, Question, ToWorker } from "./protocol.ts";
+import { type Shared, fromFragment } from "./share.ts";
+
+export interface Early {
+  /** Compiled while it is loaded, for each worker. */
+  code: Promise<WebAssembly.Module>;
+  worker: Worker;
+  examples: Example[];
+  /** The question that was asked, and its answer; `null` if the address holds no program. */
+  first: Promise<{ question: Question; answer: Promise<FromWorker> } | null>;
+}
 
 declare global {
   interface Window {
-    /** The worker of the page, until its client takes it. */
-    early?: Worker;
+    /** Until the page takes it. */
+    early?: Early;
   }
 }
 
-window.early = new Worker("worker.js");
+const code = WebAssembly.compileStreaming(fetch("entail.wasm"));
+const worker = new Worker("worker.js");
+const examples = builtIn();
+code.then((code) => worker.postMessage({ code } satisfies ToWorker), () => {});
 
-export {};
+/** The program that the page will show first. */
+async function program(): Promise<Shared | undefined> {
+  return (await fromFragment(location.hash)) ?? exampleOf(location.hash, examples);
+}
+
+const first = program().then(
+  (shared) => {
+    if (!shared) return null;
+    const question = checkOf(shared.path, shared.text, shared.policy ?? "");
+    const answer = new Promise<FromWorker>((resolve) => {
+      worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => resolve(data), { once: true });
+    });
+    worker.postMessage({ id: 0, question } satisfies ToWorker);
+    return { question, answer };
+  },
+  () => null,
+);
+
+window.early = { code, worker, examples, first };

@@ -6,18 +6,14 @@ import { Editor } from "./editor.ts";
 import { entails } from "./entails.ts";
 import { findingList, summary } from "./findings.ts";
 import { picture } from "./program.ts";
-import type { About, Answer, Checked, Completion, Document, Entry, Finding, Ran } from "./protocol.ts";
+import { exampleOf } from "./examples.ts";
+import { type About, type Answer, type Checked, type Completion, type Document, type Entry, type Finding, type Ran, documentOf } from "./protocol.ts";
 import { RunPage } from "./runpage.ts";
 import { type Shared, fromFragment, toFragment } from "./share.ts";
 import { tabs } from "./tabs.ts";
 
-interface Example extends Shared {
-  name: string;
-  title: string;
-  about: string;
-}
-
-declare const EXAMPLES: Example[];
+const early = window.early;
+const EXAMPLES = early?.examples ?? [];
 
 const status = byId("status");
 const path = byId<HTMLInputElement>("path");
@@ -52,12 +48,11 @@ const showView = tabs("views", (name) => {
   view = name;
   render();
 });
-const client = new Client();
+const client = new Client(early);
 
 /** What is written. */
 function written(): Document {
-  const text = policy.text;
-  return { path: path.value.trim() || "p.agent", text: program.text, ...(text.trim() ? { policy: text } : {}) };
+  return documentOf(path.value, program.text, policy.text);
 }
 
 /** The chosen entry point. */
@@ -226,8 +221,8 @@ function load(shared: Shared, about = ""): void {
   void check();
 }
 
-function loadExample(name: string): void {
-  const example = EXAMPLES.find((e) => e.name === name) ?? EXAMPLES[0];
+function loadExample(hash: string): void {
+  const example = exampleOf(hash, EXAMPLES);
   if (!example) return;
   examples.value = example.name;
   load(example, example.about);
@@ -246,7 +241,7 @@ async function follow(): Promise<void> {
     byId("about").textContent = `The link holds no program: ${error instanceof Error ? error.message : error}.`;
     return;
   }
-  loadExample(decodeURIComponent(location.hash.replace(/^#example=/, "")));
+  loadExample(location.hash);
 }
 
 async function share(): Promise<void> {

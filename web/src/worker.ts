@@ -6,8 +6,11 @@ import { Supplier } from "./supply.ts";
 
 declare const self: DedicatedWorkerGlobalScope;
 
-const compiled = WebAssembly.compileStreaming(fetch("entail.wasm"));
-let module: Promise<Module> = compiled.then((code) => Module.of(code));
+/** The compiled module, which the page sends first, and an instance of it. */
+let code: WebAssembly.Module | null = null;
+let module: Promise<Module> | null = null;
+let begin: (module: Promise<Module>) => void = () => {};
+const begun = new Promise<Promise<Module>>((resolve) => (begin = resolve)).then((module) => module);
 
 /** The files that were loaded, for a new instance. */
 const files = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
@@ -32,10 +35,15 @@ function post(message: FromWorker): void {
 }
 
 self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
+  if ("code" in data) {
+    code = data.code;
+    module = Module.of(code);
+    return begin(module);
+  }
   try {
-    post({ id: data.id, ...(await supplier.answer(await module, JSON.stringify(data.question))) });
+    post({ id: data.id, ...(await supplier.answer(await (module ?? begun), JSON.stringify(data.question))) });
   } catch (error) {
-    module = compiled.then((code) => Module.of(code));
+    if (code) module = Module.of(code);
     post({ id: data.id, crashed: error instanceof Error ? error.message : String(error) });
   }
 };

@@ -1,12 +1,12 @@
 // Programs of the book open in the playground.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inflateRawSync } from "node:zlib";
-import { root } from "./support.mjs";
+import { browser, root, serve, site } from "./support.mjs";
 
 test("each program of a page has a link with its text", () => {
   const folder = mkdtempSync(join(tmpdir(), "entail-book-"));
@@ -27,4 +27,33 @@ test("each program of a page has a link with its text", () => {
     { path: "p.lam", text: 'send "a"\n' },
   ]);
   rmSync(folder, { recursive: true, force: true });
+});
+
+test("a program of the book is edited and run in its page", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "entail-book-"));
+  cpSync(site, join(folder, "playground"), { recursive: true });
+  const program = `<!doctype html><title>Book</title><pre><code class="language-agent">pipeline p() -&gt; String {\n    return 1;\n}\n</code></pre>`;
+  writeFileSync(join(folder, "page.html"), program);
+  execFileSync("node", [join(root, "web/link-book.mjs"), folder]);
+  const [server, chromium] = [await serve(folder), await browser()];
+  try {
+    const page = await chromium.newPage();
+    await page.goto(`${server.address}page.html`);
+    await page.waitForTimeout(300);
+    assert.deepEqual(server.requests.filter((path) => path.startsWith("/playground")), []);
+    await page.getByText("Edit and run it here").click();
+    const frame = page.frameLocator("iframe");
+    await frame.locator("#panel-findings").getByText("A050").waitFor();
+    await frame.locator("#panel-program .cm-content").click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText('pipeline p() -> String {\n    return "done";\n}\n');
+    await frame.getByText("Nothing found").or(frame.locator("#status", { hasText: /no findings|nothing/i })).first().waitFor();
+    await frame.getByRole("tab", { name: "Run" }).click();
+    await frame.locator("#panel-run .term", { hasText: "done" }).waitFor();
+    if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, "book.png"), fullPage: true });
+  } finally {
+    await chromium.close();
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });

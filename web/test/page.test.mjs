@@ -215,23 +215,48 @@ test("the module is smaller than 2.5 MB when compressed", () => {
 });
 
 test("the first findings are there soon after the page is loaded", async () => {
-  const times = [];
-  for (let i = 0; i < 5; i++) {
-    const context = await chromium.newContext({ serviceWorkers: "block" });
-    const page = await context.newPage();
-    await page.addInitScript(() => {
-      const look = () => document.documentElement?.dataset.checked && (globalThis.first ??= performance.now());
-      new MutationObserver(look).observe(document, { subtree: true, attributes: true });
-    });
-    await page.goto(server.address);
-    await page.waitForFunction(() => globalThis.first);
-    times.push(await page.evaluate(() => globalThis.first - performance.getEntriesByType("navigation")[0].loadEventEnd));
-    await context.close();
+  const programs = { "the first example": "", "a program of a link": link({ path: "p.agent", text: WRONG }), "a module of Python": "#example=langgraph" };
+  for (const [name, fragment] of Object.entries(programs)) {
+    const times = [];
+    for (let i = 0; i < 5; i++) {
+      const context = await chromium.newContext({ serviceWorkers: "block" });
+      const page = await context.newPage();
+      await page.addInitScript(() => {
+        const look = () => document.documentElement?.dataset.checked && (globalThis.first ??= performance.now());
+        new MutationObserver(look).observe(document, { subtree: true, attributes: true });
+      });
+      await page.goto(server.address + fragment);
+      await page.waitForFunction(() => globalThis.first);
+      times.push(await page.evaluate(() => [globalThis.first - performance.getEntriesByType("navigation")[0].loadEventEnd, globalThis.first]));
+      await context.close();
+    }
+    const [median, whole] = times.sort(([a], [b]) => a - b)[2].map(Math.round);
+    console.log(`${name}: ${median} ms after the page has been loaded, ${whole} ms after it was asked for (median of 5)`);
+    // The aim is 100 ms on two idle cores; what is tested leaves room for other work of the machine.
+    assert.ok(median < 1000, `${name}: ${median} ms`);
   }
-  const median = times.sort((a, b) => a - b)[2];
-  console.log(`${Math.round(median)} ms after the page has been loaded (median of 5)`);
-  // The aim is 100 ms on two idle cores. What is tested is that it isn't seconds.
-  assert.ok(median < 2000);
+});
+
+test("a keystroke in a program of 1,000 lines is shown within a frame", async () => {
+  const lines = Array.from({ length: 500 }, (_, i) => `pipeline p${i}(x: String) -> String {\n    return x; }`);
+  await inPage(link({ path: "p.agent", text: lines.join("\n") }), async (page) => {
+    await page.locator("#panel-program .cm-line").first().click();
+    await page.keyboard.press("End");
+    const times = await page.locator("#panel-program .cm-content").evaluate(async (content) => {
+      const times = [];
+      for (let i = 0; i < 40; i++) {
+        const start = performance.now();
+        document.execCommand("insertText", false, " ");
+        content.getBoundingClientRect();
+        times.push(performance.now() - start);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+      }
+      return times.sort((a, b) => a - b);
+    });
+    console.log(`a keystroke takes ${times[20].toFixed(1)} ms (median of 40), at most ${times[39].toFixed(1)} ms`);
+    // The aim is 16 ms on an idle machine; what is tested leaves room for other work of it.
+    assert.ok(times[20] < 50, `${times[20]} ms`);
+  });
 });
 
 test("a text that is nested too deep for a browser is refused, and the page goes on", () =>

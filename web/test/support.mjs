@@ -13,6 +13,7 @@ const TYPES = {
   ".css": "text/css",
   ".js": "text/javascript",
   ".wasm": "application/wasm",
+  ".svg": "image/svg+xml",
 };
 
 /** Serves the page; `requests` has the path of each request. */
