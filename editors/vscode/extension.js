@@ -1,12 +1,14 @@
-// Starts `entail lsp` and connects the editor with it.
+// Starts `entail lsp` and connects the editor with it; registers the panels.
 "use strict";
 
 const vscode = require("vscode");
 const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
+const views = require("./views.js");
 
 let client;
 
 async function activate(context) {
+  views.register(vscode, context);
   const settings = vscode.workspace.getConfiguration("entail");
   const run = { command: settings.get("path", "entail"), args: ["lsp"], transport: TransportKind.stdio };
   const languages = ["entail-agent", "entail-lam"];
@@ -24,7 +26,7 @@ async function activate(context) {
     await client.start();
   } catch (error) {
     vscode.window.showErrorMessage(
-      `The language server \`${run.command} lsp\` does not start: ${error.message}. Is \`entail.path\` right?`,
+      `The language server \`${run.command} lsp\` does not start: ${error?.message ?? error}. Is \`entail.path\` right?`,
     );
   }
 }
