@@ -106,7 +106,7 @@ pub(crate) fn units<'w>(mut units: Units, file: &File, host: &dyn AgentHost<'w>)
         let first = object.args.first().filter(|a| a.name.is_none() && world.items(&a.value).is_some());
         object.arg("tools").or(first).map(|a| &a.value)
     };
-    let kept = py::distinct(world, all.iter().copied(), tools);
+    let kept = py::distinct(&mut units, (world, file), all.iter().copied(), tools);
     // Agents that refer to each other in a cycle are parts of each other.
     let (roots, rest): (Vec<ObjectId>, Vec<ObjectId>) = all.iter().partition(|id| !parts.contains(id));
     for id in roots.into_iter().chain(rest) {

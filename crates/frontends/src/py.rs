@@ -7,12 +7,12 @@ use core_ir::{
 };
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, Template, Unused, clip, codes, undecided};
-use frontend_kit::kit::{Kit, Splitter};
-use frontend_kit::project::{File, Project, modules};
+use frontend_kit::kit::{Kit, Splitter, Units};
+use frontend_kit::project::{File, Project, UnitKind, modules};
 use python::{
     Arg, Framework, FunctionId, Limits, Object, ObjectId, ParamKind, Piece, PyKind, Sources, Value, World,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// Returns true if a module imports one of these packages.
@@ -601,15 +601,21 @@ pub(crate) fn tool_list(world: &World<'_>, value: &Value) -> Vec<Value> {
     out
 }
 
-/// Objects without repetitions: of those that one expression makes, the ones with different tools. An object
+/// Agents of one expression that are told apart by their tools.
+const MAX_DISTINCT: usize = 8;
+
+/// Agents without repetitions: of those that one expression makes, the ones with different tools. An agent
 /// without some of the tools of another one is made of what is not known, or of a part of it.
+///
+/// If one expression of the file makes too many, a unit of which nothing is known represents the rest.
 pub(crate) fn distinct<'v>(
-    world: &'v World<'_>,
+    units: &mut Units,
+    (world, file): (&'v World<'_>, &File),
     ids: impl IntoIterator<Item = ObjectId>,
     tools: impl Fn(ObjectId) -> Option<&'v Value>,
 ) -> HashSet<ObjectId> {
-    const MAX_DISTINCT: usize = 8;
-    let mut by_place: HashMap<Span, Vec<(ObjectId, HashSet<Span>)>> = HashMap::new();
+    let mut by_place: BTreeMap<Span, Vec<(ObjectId, HashSet<Span>)>> = BTreeMap::new();
+    let mut rest: BTreeMap<Span, ObjectId> = BTreeMap::new();
     for id in ids {
         let known = |v: &Value| match v.kind {
             PyKind::Function(f) | PyKind::Bound(_, f) => Some(world.function(f).name_span),
@@ -618,13 +624,23 @@ pub(crate) fn distinct<'v>(
         };
         let listed = tools(id).map(|v| tool_list(world, v)).unwrap_or_default();
         let listed: HashSet<Span> = listed.iter().filter_map(known).collect();
-        let others = by_place.entry(world.object(id).span).or_default();
+        let span = world.object(id).span;
+        let others = by_place.entry(span).or_default();
         if others.iter().any(|(_, other)| listed.is_subset(other)) {
             continue;
         }
         others.retain(|(_, other)| !other.is_subset(&listed));
-        if others.len() < MAX_DISTINCT {
-            others.push((id, listed));
+        match others.len() < MAX_DISTINCT {
+            true => others.push((id, listed)),
+            false => drop(rest.entry(span).or_insert(id)),
+        }
+    }
+    for (span, id) in rest {
+        if made_here(world, id, file) {
+            let why = format!("more than {MAX_DISTINCT} agents with different tools are made here");
+            units.add("other agents", UnitKind::Agent, span, |kit| {
+                kit.undecided(codes::NOT_COMPILED, why, span)
+            });
         }
     }
     by_place.into_values().flatten().map(|(id, _)| id).collect()
@@ -632,9 +648,8 @@ pub(crate) fn distinct<'v>(
 
 /// The value that a list takes in at a place: the result of the call there, or something that is not known.
 fn unlisted(world: &World<'_>, at: Span) -> Value {
-    let made = world.objects().filter(|(_, o)| o.span == at && o.class.is_none()).last();
-    match made {
-        Some((id, _)) => Value::new(PyKind::Object(id), at),
+    match world.last_made_at(at, |object| object.class.is_none()) {
+        Some(id) => Value::new(PyKind::Object(id), at),
         None => Value { maybe: true, ..Value::unknown("tools that are not known", at) },
     }
 }

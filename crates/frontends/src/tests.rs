@@ -417,3 +417,49 @@ proptest! {
         prop_assert_eq!(joined, text);
     }
 }
+
+/// Programs in which one expression makes an agent for each of many tools, by framework.
+fn made_for_each(tools: usize) -> Vec<(&'static str, String)> {
+    let functions: String = (0..tools).map(|n| format!("def t{n}(x: str) -> str:\n    return x\n")).collect();
+    let makes: String = (0..tools).map(|n| format!("a{n} = make(t{n})\n")).collect();
+    let program = |import: &str, agent: &str| {
+        format!("{import}\n{functions}def make(tool):\n    return {agent}\n{makes}")
+    };
+    let crew = "Agent(role='r', goal='g', backstory='b', llm='gpt-4o', tools=[tool])";
+    vec![
+        (
+            "langgraph",
+            program(
+                "from langchain.agents import create_agent",
+                "create_agent('openai:gpt-4o', tools=[tool])",
+            ),
+        ),
+        ("pydantic_ai", program("from pydantic_ai import Agent", "Agent('openai:gpt-4o', tools=[tool])")),
+        ("crewai", program("from crewai import Agent", crew)),
+        (
+            "adk",
+            program(
+                "from google.adk.agents import Agent",
+                "Agent(name='n', model='gemini-2.0-flash', tools=[tool])",
+            ),
+        ),
+    ]
+}
+
+/// Agents beyond those that are told apart are not dropped without a word: what they do isn't known.
+#[test]
+fn agents_of_one_expression_beyond_a_number_are_an_unknown_unit() {
+    for (framework, text) in made_for_each(10) {
+        let (compiled, _) = compiled(&[("main.py", &text)]);
+        let rest: Vec<_> = compiled.units.iter().filter(|u| u.name == "other agents").collect();
+        assert_eq!(rest.len(), 1, "{framework}: {:?}", compiled.diagnostics);
+        assert!(rest[0].code.reaches(|t| matches!(t, Term::Unknown(_))), "{framework}");
+        let why = compiled.diagnostics.iter().find(|d| d.message.contains("more than 8 agents"));
+        assert_eq!(why.map(|d| d.level), Some(Level::Unknown), "{framework}: {:?}", compiled.diagnostics);
+        assert_eq!(compiled.units.len(), 9, "{framework}");
+    }
+    for (framework, text) in made_for_each(8) {
+        let (compiled, _) = compiled(&[("main.py", &text)]);
+        assert!(compiled.units.iter().all(|u| u.name != "other agents"), "{framework}");
+    }
+}

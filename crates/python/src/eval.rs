@@ -9,7 +9,7 @@ use crate::value::*;
 use diagnostics::{FileId, Span};
 use ruff_text_size::TextRange;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A number of times that something is evaluated where one evaluation represents all; `None` if it has no
 /// known limit.
@@ -192,6 +192,17 @@ pub struct World<'a> {
     exceeded: Option<Span>,
     /// Calls of unknown values, while they are watched.
     pub(crate) unresolved: Option<Vec<(Option<Arc<str>>, Span)>>,
+    /// Objects by the place where they were made, as far as somebody has looked for them there.
+    places: Mutex<PlaceIndex>,
+}
+
+/// Objects by the place where they were made, in the order in which they were made.
+#[derive(Debug, Default)]
+struct PlaceIndex {
+    own: HashMap<Span, Vec<ObjectId>>,
+    imported: HashMap<Span, Vec<ObjectId>>,
+    /// Numbers of own objects and of linked components that are in it.
+    added: (usize, usize),
 }
 
 macro_rules! tables {
@@ -304,6 +315,7 @@ impl<'a> World<'a> {
             memo: HashMap::new(),
             exceeded: None,
             unresolved: None,
+            places: Mutex::default(),
         }
     }
 
@@ -368,6 +380,26 @@ impl<'a> World<'a> {
         let imported = imported.map(|id| (id, self.object(id)));
         let own = self.own_objects(0).filter(|(id, _)| !self.is_discarded(*id));
         imported.filter(|(_, o)| self.main != Some(o.span.file)).chain(own)
+    }
+
+    /// Returns the last of the objects ([`World::objects`]) that were made at a place and pass a test.
+    pub fn last_made_at(&self, at: Span, is: impl Fn(&Object) -> bool) -> Option<ObjectId> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let PlaceIndex { own, imported, added } = &mut *places;
+        for (id, object) in self.own_objects(added.0) {
+            own.entry(object.span).or_default().push(id);
+        }
+        for component in self.imported().skip(added.1) {
+            for (index, object) in component.tables.objects.iter().enumerate() {
+                let id = ObjectId { component: component.number, index: index as u32 };
+                imported.entry(object.span).or_default().push(id);
+            }
+        }
+        *added = (self.own.objects.len(), self.imported().count());
+        let is_it = |id: &&ObjectId| !self.is_discarded(**id) && is(self.object(**id));
+        let own = own.get(&at).into_iter().flatten().rev().find(is_it);
+        let imported = imported.get(&at).into_iter().flatten().rev();
+        own.or_else(|| imported.filter(|_| self.main != Some(at.file)).find(is_it)).copied()
     }
 
     /// Returns the objects made here, without the `first` ones.

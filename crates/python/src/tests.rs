@@ -1,6 +1,7 @@
 use crate::*;
-use diagnostics::FileId;
+use diagnostics::{FileId, Span};
 use proptest::prelude::*;
+use std::collections::HashSet;
 
 fn sources(files: &[(&str, &str)]) -> Sources {
     let mut sources = Sources::new();
@@ -889,4 +890,33 @@ fn retries_of_a_decorator_count() {
     };
     assert_eq!(times_of_run(&retry("stop=stop_after_attempt(4)")), Some(4));
     assert_eq!(times_of_run(&retry("")), None);
+}
+
+#[test]
+fn the_last_object_of_a_place_is_found_as_if_all_were_looked_through() {
+    let main = "from tools import make, Kit\nimport lib\n\ndef again(x):\n    return lib.tool(x)\n\n\
+                kit = Kit()\nfor n in range(4):\n    a = again(n)\n    b = make(n)\n    c = Kit()\n\n\
+                while unknown():\n    d = lib.tool(1)\n";
+    let tools = "import lib\nclass Kit:\n    def __init__(self):\n        self.x = lib.tool(0)\n\
+                 def make(x):\n    return lib.tool(x)\nfirst = make(7)\n";
+    let sources = sources(&[("main.py", main), ("tools.py", tools)]);
+    let mut world = World::new(&sources, Limits::default());
+    let mut compared = 0;
+    // Also while objects are still made.
+    for step in 0..2 {
+        match step {
+            0 => world.run(0),
+            _ => world.explore(0),
+        }
+        let places: HashSet<Span> = world.objects().map(|(_, o)| o.span).collect();
+        for at in places {
+            for has_class in [true, false] {
+                let is = |o: &Object| o.class.is_some() == has_class;
+                let all = world.objects().filter(|(_, o)| o.span == at && is(o));
+                assert_eq!(world.last_made_at(at, is), all.last().map(|(id, _)| id), "{at:?}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 20, "{compared}");
 }

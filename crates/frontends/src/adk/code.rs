@@ -115,7 +115,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             members.extend(whole.others(id).into_iter().filter(|o| *o != id));
         }
         let tools = |id: ObjectId| field(world.object(id), None, "tools").map(|g| g.value);
-        let kept = py::distinct(&world, all.iter().copied(), tools);
+        let kept = py::distinct(&mut units, (&world, file), all.iter().copied(), tools);
         let asks = ModelRequests::new(&world);
         for id in all.into_iter().filter(|id| !members.contains(id)) {
             let span = world.object(id).span;

@@ -230,7 +230,7 @@ fn made(mut units: Units, file: &File, world: World<'_>, classic: bool) -> Compi
     // What stands in one place and is made several times is the same.
     let part_places: HashSet<Span> = parts.iter().map(|p| reader.place(*p)).collect();
     let tools = |id: ObjectId| reader.get(id, None, "tools").map(|g| g.value);
-    let kept = py::distinct(&world, all.iter().copied(), tools);
+    let kept = py::distinct(&mut units, (&world, file), all.iter().copied(), tools);
     let mut places: HashSet<(Span, ObjectId)> = HashSet::new();
     let asks = crate::model_requests::ModelRequests::new(&world);
     for id in all {

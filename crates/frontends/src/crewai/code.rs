@@ -183,7 +183,7 @@ fn made(mut units: Units, project: &Project, file: &File, mut world: World<'_>) 
         .map(|(id, _)| id)
         .collect();
     let tools = |id: ObjectId| field(world.object(id), None, "tools").map(|g| g.value);
-    let kept = py::distinct(&world, alone.iter().copied(), tools);
+    let kept = py::distinct(&mut units, (&world, file), alone.iter().copied(), tools);
     for id in alone {
         // Made again by another call of the same method, it is the same agent.
         if !kept.contains(&id)

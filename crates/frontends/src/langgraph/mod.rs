@@ -188,7 +188,7 @@ fn made(mut units: Units, file: &File, wanted: Option<&str>, mut world: World<'_
         .into_iter()
         .map(|(n, v)| (n.to_string(), v.clone()))
         .collect();
-    let tops = reader.tops(file, &graphs, &named, wanted);
+    let tops = reader.tops(&mut units, file, &graphs, &named, wanted);
     let asks = crate::model_requests::ModelRequests::new(&world);
     for top in tops {
         let (kind, span) = match top.what {
@@ -474,6 +474,7 @@ impl GraphReader<'_, '_> {
     /// Returns the units that a file builds: agents, graphs, teams and chains that are not part of another.
     fn tops(
         &self,
+        units: &mut Units,
         file: &File,
         graphs: &[ObjectId],
         named: &[(String, Value)],
@@ -541,8 +542,9 @@ impl GraphReader<'_, '_> {
         // What is certainly built counts before what an unused function would build.
         all.sort_by_key(|(id, _)| (self.world.object(*id).explored, *id));
         let tools = |id: ObjectId| field(self.world.object(id), Some(1), "tools").map(|g| g.value);
-        let agents = all.iter().filter(|(_, is_graph)| !is_graph).map(|(id, _)| *id);
-        let kept = py::distinct(self.world, agents, tools);
+        // If one is wanted, it is told by its name.
+        let agents = all.iter().filter(|(_, is_graph)| !is_graph && wanted.is_none()).map(|(id, _)| *id);
+        let kept = py::distinct(units, (self.world, file), agents, tools);
         for (id, is_graph) in all {
             let object = self.world.object(id);
             if let Some(wanted) = wanted {
