@@ -576,6 +576,11 @@ pub struct GuardArgs {
     /// Answer the client's hooks, which ask about tools that it has by itself (`entail guard hook`).
     #[arg(long, requires = "mcp_config")]
     pub hooks: bool,
+    /// Answer clients that speak streamable HTTP, at an address of this machine; each has a session of its
+    /// own. They show the token of `ENTAIL_GUARD_TOKEN`, or the one that is printed.
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "hooks")]
+    pub http: Option<std::net::SocketAddr>,
     /// The file with the approved descriptions; without it `entail.lock` beside `entail.toml`.
     #[arg(long, value_name = "FILE")]
     pub lock: Option<PathBuf>,
@@ -603,6 +608,16 @@ pub enum GuardAction {
     Uninstall(InstallArgs),
     /// Decide about a tool that the client has by itself: the hook `PreToolUse` of Claude Code
     Hook(HookArgs),
+    /// Show the labels of sessions and the last decisions, from the file that a guard writes with `--log`
+    Watch(GuardWatchArgs),
+}
+
+/// `entail guard watch`.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Args)]
+pub struct GuardWatchArgs {
+    /// The file of decisions. At a terminal the view follows it.
+    pub file: PathBuf,
 }
 
 /// Options of `entail guard hook`.

@@ -56,6 +56,15 @@ pub enum Note {
     },
     /// A server is gone, for this reason. The others stay.
     Gone(String),
+    /// A server that was gone has been started again.
+    Back,
+    /// The user has begun a new conversation.
+    Fresh {
+        /// The label of the conversation before.
+        from: String,
+        /// The label that it begins with: that of texts which the client keeps showing.
+        to: String,
+    },
 }
 
 impl std::fmt::Display for Note {
@@ -78,6 +87,10 @@ impl std::fmt::Display for Note {
                 write!(f, "`{tool}` read what was written after calls of {}", by.join(", "))
             }
             Note::Gone(how) => write!(f, "the server is gone: {how}"),
+            Note::Back => write!(f, "the server is there again"),
+            Note::Fresh { from, to } => {
+                write!(f, "a new conversation begins at the label {to}, after one labeled {from}")
+            }
         }
     }
 }
@@ -115,6 +128,8 @@ impl Note {
                 json!({"event": "recalled", "tool": &**tool, "raisedBy": by})
             }
             Note::Gone(how) => json!({"event": "gone", "message": how}),
+            Note::Back => json!({"event": "back"}),
+            Note::Fresh { from, to } => json!({"event": "fresh", "from": from, "label": to}),
         }
     }
 }

@@ -98,11 +98,7 @@ impl Programs {
         request: &[Data],
         at: Span,
     ) -> Result<Programs, Vec<Diagnostic>> {
-        let mut checked = turn(tools, at);
-        let found = policy.apply(&mut checked);
-        if diagnostics::has_errors(&found) {
-            return Err(found);
-        }
+        let mut checked = declared(tools, policy, at)?;
         let asks_request = checked.tools.iter().any(|tool| tool.among.iter().any(is_of_request));
         for tool in checked.tools.iter_mut().filter(|tool| tool.among.iter().any(is_of_request)) {
             let tool = Arc::make_mut(tool);
@@ -115,6 +111,13 @@ impl Programs {
         let shown = shown(model, at).into();
         Ok(Programs { checked: checked.into(), open: open.into(), shown, asks_request })
     }
+}
+
+/// The program of a turn, with what the policy says in the declarations of the tools.
+pub(crate) fn declared(tools: &[ToolSpec], policy: &Policy, at: Span) -> Result<Code, Vec<Diagnostic>> {
+    let mut code = turn(tools, at);
+    let found = policy.apply(&mut code);
+    if diagnostics::has_errors(&found) { Err(found) } else { Ok(code) }
 }
 
 /// Returns whether a set is made of the request.

@@ -31,6 +31,20 @@ impl<T: Trust> Proxy<T> {
         self.session.user_asks(text);
     }
 
+    /// The user has begun a new conversation ([`crate::Gateway::begin_again`]).
+    pub fn begin_again(&mut self) -> Vec<Action> {
+        let from = self.session.label();
+        self.session = self.session.fresh();
+        let mut actions = self.step(|server, step| server.begin_again(step));
+        actions.push(Action::Note(Note::Fresh { from, to: self.session.label() }));
+        actions
+    }
+
+    /// Nothing is known of what the conversation has read: its label is the highest from now on.
+    pub fn assume_highest(&mut self, by: &str) {
+        self.session.assume_highest(by);
+    }
+
     /// Takes a line of the client.
     pub fn from_client(&mut self, line: &str) -> Vec<Action> {
         match serde_json::from_str(line) {

@@ -3,7 +3,7 @@
 use crate::decide::{
     self, Allowed, Decision, Outcome, Question, Refused, SetAnswer, SetRead, Start, Turn, Waiting,
 };
-use crate::program::{Programs, ToolSpec};
+use crate::program::{self, Programs, ToolSpec};
 use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, Stated};
 use diagnostics::{Diagnostic, FileId, Span, clip};
 use machine::{Call, CallCount, Config, ErrorCode, Failure, Machine, Output, Part, Refusal, Response};
@@ -199,6 +199,16 @@ impl Session {
     /// Problems of the policy with the tools that were offered. While there is one, no call is allowed.
     pub fn problems(&self) -> &[Diagnostic] {
         self.programs.as_ref().err().map_or(&[], Vec::as_slice)
+    }
+
+    /// The tools as the policy declares them, and the policy with the names that they have here, for whoever
+    /// checks its rules.
+    ///
+    /// # Errors
+    /// The policy does not fit the tools.
+    pub fn declared(&self) -> Result<(Code, Arc<Policy>), Vec<Diagnostic>> {
+        let at = Span { file: FileId(0), start: 0, end: 0 };
+        Ok((program::declared(&self.tools, &self.named, at)?, self.named.clone()))
     }
 
     /// The label of the conversation, as it is written.

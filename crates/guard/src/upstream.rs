@@ -16,7 +16,7 @@ use crate::session::{KeptLabel, Keys, MemoryUse, Session};
 use core_ir::{Data, Stated};
 use diagnostics::{clip, visible};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt::Write as _;
 
 /// The most requests that are under way in one direction.
@@ -171,6 +171,8 @@ pub(crate) struct Upstream<T> {
     elicits: bool,
     /// Questions of the revision without a handshake, by their state.
     questions: BTreeMap<u64, (Question, Value)>,
+    /// Methods whose text the client keeps from one conversation to the next, and that nobody approved.
+    standing: BTreeSet<String>,
 }
 
 /// Requests of the client whose answer is not shown to a model.
@@ -222,6 +224,7 @@ impl<T: Trust> Upstream<T> {
             listed: false,
             elicits: false,
             questions: BTreeMap::new(),
+            standing: BTreeSet::new(),
         };
         // What the policy says of methods that nobody has used yet is no slip for those that are in use.
         let own = |n: &str| {
@@ -284,6 +287,33 @@ impl<T: Trust> Upstream<T> {
             Action::ToClient(msg::error(&id, INTERNAL_ERROR, &why))
         };
         ids.into_iter().map(answer).collect()
+    }
+
+    /// The server is there again, as a process or connection that has been told nothing. What it offered
+    /// first is remembered, so it can't offer something else now.
+    pub(crate) fn server_is_new(&mut self) {
+        self.client.clear();
+        self.server.clear();
+        (self.listed, self.listed_bytes) = (false, 0);
+    }
+
+    /// The user has begun a new conversation, and the session another label. Calls that the model has chosen
+    /// before and that aren't decided are not made. What the client still shows of the server's texts has its
+    /// label again.
+    pub(crate) fn begin_again(&mut self, out: &mut Step<'_>) {
+        for message in std::mem::take(&mut self.held) {
+            let tool = self.name(message["params"]["name"].as_str().unwrap_or_default());
+            let refused = out.session.refuse(&tool, "a new conversation has begun");
+            self.refuse(&message, refused, out);
+        }
+        for method in self.standing.clone() {
+            let name = self.name(&format!("{METHOD}{method}"));
+            // A failure has the labels of all parts.
+            match out.session.admit(&name, &Data::Null) {
+                Some(allowed) => drop(self.finish(allowed, Err(String::new()), None, &[], out)),
+                None => out.session.raise_to_top(&name),
+            }
+        }
     }
 
     /// Returns whether nobody waits for the server.
@@ -885,10 +915,15 @@ impl<T: Trust> Upstream<T> {
                     _ => drop(fields.remove("_meta")),
                 }
             }
-        } else if let Err(why) = self.enters(method, result, out) {
-            out.push(left_out(&format!("what `{method}` lists"), &why));
-            if let Some(fields) = result.as_object_mut() {
-                fields.values_mut().filter_map(Value::as_array_mut).for_each(Vec::clear);
+            return;
+        }
+        match self.enters(method, result, out) {
+            Ok(()) => drop(self.standing.insert(method.into())),
+            Err(why) => {
+                out.push(left_out(&format!("what `{method}` lists"), &why));
+                if let Some(fields) = result.as_object_mut() {
+                    fields.values_mut().filter_map(Value::as_array_mut).for_each(Vec::clear);
+                }
             }
         }
     }
@@ -908,13 +943,14 @@ impl<T: Trust> Upstream<T> {
                 result.remove("instructions");
                 out.push(left_out("the server's instructions", &why));
             }
-            Approval::Missing | Approval::Changed(_) => {
-                if self.enters(method, &text, out).is_err()
-                    && let Some(result) = message.get_mut("result").and_then(Value::as_object_mut)
-                {
-                    result.remove("instructions");
+            Approval::Missing | Approval::Changed(_) => match self.enters(method, &text, out) {
+                Ok(()) => drop(self.standing.insert(method.into())),
+                Err(_) => {
+                    if let Some(result) = message.get_mut("result").and_then(Value::as_object_mut) {
+                        result.remove("instructions");
+                    }
                 }
-            }
+            },
         }
     }
 }

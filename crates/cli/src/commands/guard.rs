@@ -1,6 +1,6 @@
 //! `entail guard`: stands between an assistant and its MCP servers.
 
-use super::{guard_hook, guard_install};
+use super::{guard_hook, guard_install, guard_watch};
 use crate::args::{GuardAction, GuardArgs};
 use crate::setup;
 use crate::ui::{Exit, Ui};
@@ -27,6 +27,7 @@ pub fn guard(ui: &Ui, args: &GuardArgs) -> Exit {
         Some(GuardAction::Install(args)) => guard_install::install(ui, args),
         Some(GuardAction::Uninstall(args)) => guard_install::uninstall(ui, args),
         Some(GuardAction::Hook(args)) => guard_hook::hook(ui, args),
+        Some(GuardAction::Watch(args)) => guard_watch::watch(ui, args),
         None => start(ui, args),
     }
 }
@@ -70,7 +71,7 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
         Ok(labels) => labels,
         Err(why) => return ui.usage(&why, Some("name another file with `--labels FILE`")),
     };
-    let mut decisions = match decisions(args, &servers, &settings) {
+    let decisions = match decisions(args, &servers, &settings) {
         Ok(decisions) => decisions,
         Err(why) => return ui.usage(&why, None),
     };
@@ -90,16 +91,12 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
     };
     let cancel = CancellationToken::new();
     crate::interrupt::cancels(cancel.clone());
-    let mut log = |server: Option<&str>, note: &Note| {
-        say(ui, server, note);
-        // A guard that can't say what it decides goes on deciding.
-        if let Some(file) = &mut decisions
-            && let Err(why) = file.add(server, note)
-        {
-            ui.say(&format!("entail guard: {why}; further decisions are not written"));
-            decisions = None;
-        }
-    };
+    let mut told = Told { ui, decisions };
+    #[cfg(feature = "serve")]
+    if let Some(address) = args.http {
+        return over_http(&runtime, address, options, &cancel, &settings, told);
+    }
+    let mut log = |server: Option<&str>, note: &Note| told.tell(None, server, note);
     let ended = runtime.block_on(guard_stdio(options, &cancel, &mut log));
     // Reading standard input can't be interrupted.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -117,8 +114,82 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
     }
 }
 
+/// Where notes of a guard go: to standard error, and to the file of decisions.
+struct Told<'u> {
+    ui: &'u Ui,
+    decisions: Option<DecisionLog>,
+}
+
+impl Told<'_> {
+    /// Tells a note of a session, by its number if there are several.
+    fn tell(&mut self, session: Option<u64>, server: Option<&str>, note: &Note) {
+        say(self.ui, session, server, note);
+        // A guard that can't say what it decides goes on deciding.
+        if let Some(file) = &mut self.decisions
+            && let Err(why) = file.add_of(session, server, note)
+        {
+            self.ui.say(&format!("entail guard: {why}; further decisions are not written"));
+            self.decisions = None;
+        }
+    }
+}
+
+/// Name of the variable with the token that clients show over HTTP.
+#[cfg(feature = "serve")]
+const TOKEN: &str = "ENTAIL_GUARD_TOKEN";
+
+/// Guards clients over HTTP until it is canceled.
+#[cfg(feature = "serve")]
+fn over_http(
+    runtime: &tokio::runtime::Runtime,
+    address: std::net::SocketAddr,
+    options: GuardOptions,
+    cancel: &CancellationToken,
+    settings: &Settings,
+    told: Told<'_>,
+) -> Exit {
+    let ui = told.ui;
+    let given = settings.environment.get(TOKEN).filter(|token| !token.is_empty()).map(str::to_string);
+    let is_given = given.is_some();
+    let token = match given {
+        Some(token) => token,
+        None => {
+            let mut bytes = [0; 24];
+            if let Err(e) = getrandom::fill(&mut bytes) {
+                return ui.usage(&format!("no token can be made: {e}"), Some("set `ENTAIL_GUARD_TOKEN`"));
+            }
+            runtime::hex(&bytes)
+        }
+    };
+    // Whoever does not read what is told holds the guard up, and not its memory.
+    let (send, notes) = std::sync::mpsc::sync_channel(1024);
+    let log: ::serve::guard::FrontLog =
+        Arc::new(std::sync::Mutex::new(move |session: u64, server: Option<&str>, note: &Note| {
+            // Nobody listens any more: the guard ends.
+            let _ = send.send((session, server.map(String::from), note.clone()));
+        }));
+    let front = match runtime.block_on(::serve::guard::HttpFront::bind(address, &token, options, log)) {
+        Ok(front) => front,
+        Err(why) => return ui.usage(&why, None),
+    };
+    ui.say(&match is_given {
+        true => format!("entail guard: {} (clients show the token of `{TOKEN}`)", front.url()),
+        false => format!("entail guard: {} (header `Authorization: Bearer {token}`)", front.url()),
+    });
+    let mut told = told;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for (session, server, note) in notes {
+                told.tell(Some(session), server.as_deref(), &note);
+            }
+        });
+        runtime.block_on(front.run(cancel));
+    });
+    Exit::Canceled
+}
+
 /// The approved descriptions of a file; none if it is not there.
-fn read_lock(path: &Path) -> Result<Pins, String> {
+pub(super) fn read_lock(path: &Path) -> Result<Pins, String> {
     match std::fs::read_to_string(path) {
         Ok(text) => Pins::parse(&text).map_err(|why| format!("`{}` is wrong: {why}", path.display())),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
@@ -156,7 +227,7 @@ fn now_millis() -> u128 {
 }
 
 /// Writes a note to standard error: standard output is the client's.
-fn say(ui: &Ui, server: Option<&str>, note: &Note) {
+fn say(ui: &Ui, session: Option<u64>, server: Option<&str>, note: &Note) {
     // What is made as it should be is no news.
     if matches!(note, Note::Made { .. }) {
         return;
@@ -166,10 +237,14 @@ fn say(ui: &Ui, server: Option<&str>, note: &Note) {
         if let Some(server) = server {
             object["server"] = server.into();
         }
+        if let Some(session) = session {
+            object["session"] = session.into();
+        }
         return ui.say(&object.to_string());
     }
     let server = server.map_or(String::new(), |s| format!("{}: ", visible(s, MAX_DESCRIPTION_CHARS)));
-    ui.note(&format!("entail guard: {server}{}", visible(&note.to_string(), 4000)));
+    let session = session.map_or(String::new(), |session| format!("session {session}: "));
+    ui.note(&format!("entail guard: {session}{server}{}", visible(&note.to_string(), 4000)));
 }
 
 /// The servers that are guarded: the command, or those of a list.

@@ -1,24 +1,29 @@
 //! `entail guard hook`: asks the guards of the client above about a tool that the client has by itself, and
-//! tells them what the user asks for.
+//! tells them what the user asks for, and when a conversation begins or goes on.
 //!
-//! It reads what the hooks `PreToolUse` and `UserPromptSubmit` of Claude Code are given and answers in their
-//! words. Nothing is written
-//! for a call that is allowed, so the client's own permissions decide as they would without it.
+//! It reads what the hooks `PreToolUse`, `UserPromptSubmit` and `SessionStart` of Claude Code are given and
+//! answers in their words. Nothing is written for a call that is allowed, so the client's own permissions
+//! decide as they would without it.
 //!
 //! Source: "Hooks reference" (code.claude.com).
 
 use crate::args::HookArgs;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use ::serve::guard::{HookAnswer, OwnDecision, ask, decide_alone, hook_folder, tell_request};
+use ::serve::guard::{
+    HookAnswer, OwnDecision, ask, decide_alone, hook_folder, tell_conversation, tell_request,
+};
 use diagnostics::Sources;
 use serde_json::{Value, json};
 use session::Settings;
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Bytes of what the client says.
 const MAX_INPUT: u64 = 16 << 20;
+/// Time for a guard to start.
+const STARTING: Duration = Duration::from_secs(5);
 /// Tools of the guard's servers begin so: they are decided where they are called.
 const GUARDED: &str = "mcp__entail__";
 
@@ -37,6 +42,9 @@ pub fn hook(ui: &Ui, args: &HookArgs) -> Exit {
             tell_request(&folder, prompt);
         }
         return Exit::Done;
+    }
+    if let Some(is_fresh) = conversation(&call) {
+        return begin(ui, &settings, is_fresh);
     }
     let tool = call["tool_name"].as_str().unwrap_or_default();
     // After a call there is nothing to decide.
@@ -63,13 +71,44 @@ fn call() -> Result<Value, String> {
         return Err(format!("it has more than {MAX_INPUT} bytes"));
     }
     let call: Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-    let is_known = call["tool_name"].is_string() || prompt(&call).is_some();
+    let is_known =
+        call["tool_name"].is_string() || prompt(&call).is_some() || call["hook_event_name"] == "SessionStart";
     if is_known { Ok(call) } else { Err("it names no tool".into()) }
 }
 
 /// The words of the user, if the client tells them.
 fn prompt(said: &Value) -> Option<&str> {
     said["prompt"].as_str().filter(|_| said["hook_event_name"] == "UserPromptSubmit")
+}
+
+/// Returns true if a new conversation begins, and false if an earlier one continues; `None` if the client says
+/// neither. A conversation that the client has made shorter is the same one.
+fn conversation(said: &Value) -> Option<bool> {
+    let source = said["source"].as_str().filter(|_| said["hook_event_name"] == "SessionStart")?;
+    match source {
+        "clear" => Some(true),
+        "resume" => Some(false),
+        _ => None,
+    }
+}
+
+/// Tells the guards of the client, which may still be starting.
+fn begin(ui: &Ui, settings: &Settings, is_fresh: bool) -> Exit {
+    let folder = match hook_folder(&settings.environment) {
+        Ok(folder) => folder,
+        Err(why) => return ui.usage(&why, None),
+    };
+    let until = Instant::now() + STARTING;
+    loop {
+        if tell_conversation(&folder, is_fresh) {
+            return Exit::Done;
+        }
+        if Instant::now() >= until {
+            return ui
+                .usage("no guard of this client answers, so it does not know of this conversation", None);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// Decides where no guard is there.

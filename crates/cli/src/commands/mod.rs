@@ -20,6 +20,8 @@ pub mod guard;
 mod guard_hook;
 #[cfg(feature = "mcp")]
 mod guard_install;
+#[cfg(feature = "mcp")]
+mod guard_watch;
 pub mod lambda;
 #[cfg(feature = "frameworks")]
 pub mod lint;

@@ -109,7 +109,7 @@ const POLICY: &str = "[tools.fetch]\neffect = \"read\"\n[tools.send]\neffect = \
                       [tools.recall]\neffect = \"read\"\nresult = \"trusted\"\nreads = \"key\"\n";
 
 /// A folder with a list of these servers, each `(name, how)`, and a policy.
-fn folder(servers: &[(&str, &str)]) -> tempfile::TempDir {
+pub(super) fn folder(servers: &[(&str, &str)]) -> tempfile::TempDir {
     let entry = |(name, how): &(&str, &str)| {
         (
             (*name).to_string(),
@@ -128,9 +128,9 @@ fn with_list(list: &Value) -> tempfile::TempDir {
     dir
 }
 
-const GUARDED: &[&str] = &["guard", "--policy", "policy.toml", "--mcp-config", ".mcp.json"];
+pub(super) const GUARDED: &[&str] = &["guard", "--policy", "policy.toml", "--mcp-config", ".mcp.json"];
 
-fn approve(dir: &Path) -> String {
+pub(super) fn approve(dir: &Path) -> String {
     let ended = Command::new(ENTAIL)
         .args(["guard", "--approve", "--mcp-config", ".mcp.json"])
         .current_dir(dir)
@@ -276,6 +276,62 @@ fn a_server_that_dies_or_floods_leaves_the_others() {
     let (status, log) = raw.leave();
     assert_eq!(status, Some(0), "{log}");
     assert!(log.contains("entail guard: dies: the server is gone"), "{log}");
+}
+
+/// A process that ends is started again, and its tools are there again.
+#[test]
+fn a_server_that_ends_is_started_again() {
+    let dir = folder(&[("good", "good"), ("dies", "dies")]);
+    let mut raw = Raw::start(dir.path(), &[]);
+    assert!(raw.call(1, "dies__fetch").to_string().contains("exit status: 7"));
+    let is_listed = |raw: &mut Raw, id: u64| {
+        let listed = raw.ask(id, "tools/list", json!({}));
+        listed["result"]["tools"].as_array().unwrap().iter().any(|t| t["name"] == "dies__fetch")
+    };
+    assert!(!is_listed(&mut raw, 2));
+    let back = (3..80).any(|id| {
+        std::thread::sleep(Duration::from_millis(250));
+        is_listed(&mut raw, id)
+    });
+    assert!(back, "it is not started again");
+    let (status, log) = raw.leave();
+    assert!(status == Some(0) && log.contains("dies: the server is there again"), "{log}");
+}
+
+/// A new conversation of the client has read nothing, and one that goes on may have read anything.
+#[test]
+fn a_client_tells_the_guard_when_a_conversation_begins() {
+    let dir = folder(&[("desk", "desk")]);
+    let dir = dir.path();
+    let policy = format!("{POLICY}[tools.Bash]\neffect = \"write\"\nresult = \"trusted\"\n");
+    std::fs::write(dir.join("policy.toml"), policy).unwrap();
+    approve(dir);
+    let mut command = std::process::Command::new(ENTAIL);
+    command.args(GUARDED).arg("--hooks").current_dir(dir);
+    command.env("XDG_RUNTIME_DIR", dir).env("XDG_STATE_HOME", dir.join("state"));
+    let mut raw = Raw::of(command);
+    let ls = || before("Bash", json!({"command": "ls"}));
+    let starts =
+        |source: &str| json!({"hook_event_name": "SessionStart", "source": source, "session_id": "s"});
+    let allowed = (Some(0), String::new(), String::new());
+    assert_eq!(hook(dir, &ls()), allowed);
+    raw.call(1, "desk__fetch");
+    assert_eq!(hook(dir, &ls()).1, "deny");
+    // A conversation that is made shorter is the same one.
+    assert_eq!(hook(dir, &starts("compact")), allowed);
+    assert_eq!(hook(dir, &ls()).1, "deny");
+    assert_eq!(hook(dir, &starts("clear")), allowed);
+    assert_eq!(hook(dir, &ls()), allowed);
+    let sent =
+        raw.ask(2, "tools/call", json!({"name": "desk__send", "arguments": {"to": "bob", "body": "x"}}));
+    assert!(sent["result"]["isError"].is_null(), "{sent}");
+    assert_eq!(hook(dir, &starts("resume")), allowed);
+    let (_, decision, why) = hook(dir, &ls());
+    assert!(decision == "deny" && why.contains("the conversation that is resumed"), "{why}");
+    let (_, log) = raw.leave();
+    assert!(log.contains("a new conversation begins at the label []"), "{log}");
+    // Without a guard the client is told that nobody knows.
+    assert_eq!(hook(dir, &starts("clear")).0, Some(2));
 }
 
 #[test]

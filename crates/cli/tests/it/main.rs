@@ -7,6 +7,8 @@ mod cli;
 mod contract;
 mod docs;
 mod guard;
+#[cfg(all(unix, feature = "mcp", feature = "serve"))]
+mod guard_http;
 mod guard_install;
 mod guard_list;
 mod journal;

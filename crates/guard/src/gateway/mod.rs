@@ -170,6 +170,8 @@ pub struct Gateway<T> {
     gathers: BTreeMap<u64, Gather>,
     asked: BTreeMap<u64, Asked>,
     owners: Owners,
+    /// `initialize` of the client, for servers that are started again.
+    hello: Option<Value>,
     /// Tools that the client has by itself, with the arguments that they have had.
     own_tools: BTreeMap<String, BTreeSet<String>>,
     told_policy: bool,
@@ -225,6 +227,7 @@ impl<T: Trust> Gateway<T> {
             gathers: BTreeMap::new(),
             asked: BTreeMap::new(),
             owners: Owners::default(),
+            hello: None,
             own_tools: BTreeMap::new(),
             told_policy: false,
         })
@@ -238,6 +241,40 @@ impl<T: Trust> Gateway<T> {
     /// Nothing is known of what the conversation has read: its label is the highest from now on.
     pub fn assume_highest(&mut self, by: &str) {
         self.session.assume_highest(by);
+    }
+
+    /// The user has begun a new conversation, in which the model has seen nothing of the one before. Its
+    /// label is the lowest, joined with those of texts that the client keeps: descriptions that nobody
+    /// approved. What was asked before and is answered later raises it as before. Calls that the model chose
+    /// before and that aren't decided are not made.
+    pub fn begin_again(&mut self) -> Vec<Routed> {
+        let (from, mut out) = (self.session.label(), Vec::new());
+        self.session = self.session.fresh();
+        for server in 0..self.servers.len() {
+            let mut step = Step { session: &mut self.session, actions: Vec::new() };
+            self.servers[server].guard.begin_again(&mut step);
+            let actions = step.actions;
+            self.act(server, actions, &mut out);
+        }
+        out.push(Routed::Note(None, Note::Fresh { from, to: self.session.label() }));
+        self.checked(out)
+    }
+
+    /// A server that was gone is started again: it is asked to begin as the first time. Calls of its tools
+    /// are refused until it has.
+    pub fn server_back(&mut self, server: usize) -> Vec<Routed> {
+        let mut out = Vec::new();
+        let Some(member) = self.servers.get_mut(server) else { return out };
+        if !matches!(member.state, State::Gone(_)) {
+            return out;
+        }
+        member.guard.server_is_new();
+        member.state = State::Starting;
+        out.push(Routed::Note(Some(server), Note::Back));
+        if let Some(hello) = self.hello.clone() {
+            self.send(server, Purpose::Start, &Value::Null, hello, &mut out);
+        }
+        self.checked(out)
     }
 
     /// Says what time it is: since some moment, the same for all calls.
@@ -404,6 +441,7 @@ impl<T: Trust> Gateway<T> {
     fn start(&mut self, id: &Value, message: &Value, out: &mut Vec<Routed>) {
         let revision = message["params"]["protocolVersion"].as_str().unwrap_or_default().into();
         self.phase = Phase::Starting { id: id.clone(), revision, until: self.now + START };
+        self.hello = Some(message.clone());
         for server in 0..self.servers.len() {
             if matches!(self.servers[server].state, State::Starting) {
                 self.send(server, Purpose::Start, id, message.clone(), out);

@@ -45,7 +45,16 @@ impl DecisionLog {
     /// # Errors
     /// It can't be written, in words for people.
     pub fn add(&mut self, server: Option<&str>, note: &Note) -> Result<(), String> {
-        let mut object = json!({"time": since_1970(), "session": self.session});
+        self.add_of(None, server, note)
+    }
+
+    /// Adds a note of one of several sessions, by its number.
+    ///
+    /// # Errors
+    /// It can't be written, in words for people.
+    pub fn add_of(&mut self, number: Option<u64>, server: Option<&str>, note: &Note) -> Result<(), String> {
+        let session = number.map_or(self.session.clone(), |number| format!("{}-{number}", self.session));
+        let mut object = json!({"time": since_1970(), "session": session});
         if let Some(server) = server {
             object["server"] = server.into();
         }

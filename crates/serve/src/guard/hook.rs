@@ -35,6 +35,10 @@ pub(super) enum Told {
     Call { tool: String, input: Value },
     /// The user asks for this.
     Request(String),
+    /// The user has begun a new conversation.
+    Fresh,
+    /// The user resumes a conversation of which nothing is known here.
+    Resumed,
 }
 
 /// A message of a client's hook, and where the answer goes.
@@ -91,9 +95,12 @@ async fn answer(mut stream: UnixStream, send: mpsc::Sender<Asked>) {
     let (read, mut write) = stream.split();
     let Some(Line::Text(line)) = Lines::new(read, MAX_QUESTION).next().await else { return };
     let Ok(mut question) = serde_json::from_str::<Value>(&line) else { return };
-    let told = match (question["tool"].take(), question["request"].take()) {
-        (Value::String(tool), _) => Told::Call { tool, input: question["input"].take() },
-        (_, Value::String(text)) => Told::Request(text),
+    let told = match (question["tool"].take(), question["request"].take(), question["conversation"].as_str())
+    {
+        (Value::String(tool), ..) => Told::Call { tool, input: question["input"].take() },
+        (_, Value::String(text), _) => Told::Request(text),
+        (_, _, Some("fresh")) => Told::Fresh,
+        (_, _, Some("resumed")) => Told::Resumed,
         _ => return,
     };
     let (answer, decided) = oneshot::channel();
@@ -155,6 +162,13 @@ pub fn ask(folder: &Path, tool: &str, input: &Value) -> HookAnswer {
 pub fn tell_request(folder: &Path, text: &str) {
     // Without a guard there is nobody to be told, and one that does not hear it admits less.
     let _ = ask_all(folder, &json!({"request": text}));
+}
+
+/// Tells the guards of the client that has started this process that a new conversation has begun, or that an
+/// earlier one goes on. Returns false if one of them does not answer.
+pub fn tell_conversation(folder: &Path, is_fresh: bool) -> bool {
+    let which = if is_fresh { "fresh" } else { "resumed" };
+    ask_all(folder, &json!({"conversation": which})) == HookAnswer::Allowed
 }
 
 fn ask_all(folder: &Path, question: &Value) -> HookAnswer {

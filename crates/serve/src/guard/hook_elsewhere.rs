@@ -14,6 +14,10 @@ pub(super) enum Told {
     Call { tool: String, input: Value },
     /// The user asks for this.
     Request(String),
+    /// The user has begun a new conversation.
+    Fresh,
+    /// The user resumes a conversation of which nothing is known here.
+    Resumed,
 }
 
 /// A message of a client's hook, and where the answer goes.
@@ -57,6 +61,11 @@ pub enum HookAnswer {
 
 /// Tells nobody.
 pub fn tell_request(_: &Path, _: &str) {}
+
+/// Tells nobody.
+pub fn tell_conversation(_: &Path, _: bool) -> bool {
+    false
+}
 
 /// Asks nobody.
 pub fn ask(_: &Path, _: &str, _: &Value) -> HookAnswer {

@@ -10,6 +10,8 @@
 
 mod decisions;
 mod describe;
+#[cfg(feature = "http")]
+mod front;
 #[cfg(unix)]
 mod hook;
 #[cfg(not(unix))]
@@ -19,31 +21,37 @@ mod http;
 mod labels;
 mod outlet;
 mod peer;
+mod running;
 
 pub use ::guard::Note;
-pub use ::guard::OwnDecision;
+pub use ::guard::{OwnDecision, Param, ToolSpec};
 pub use decisions::DecisionLog;
 pub use describe::describe;
-pub use hook::{HookAnswer, ask, hook_folder, tell_request};
+#[cfg(feature = "http")]
+pub use front::{FrontLog, HttpFront};
+pub use hook::{HookAnswer, ask, hook_folder, tell_conversation, tell_request};
 pub use labels::LabelStore;
 
 use ::guard::{
     Action, Approval, Gateway, GatewayServer, KeptLabel, Keys, Proxy, Routed, Session, SessionOptions, Trust,
     short_name,
 };
-use core_ir::Stated;
-use hook::{Asked, Hooks, Told};
+use core_ir::{Code, Stated};
+use diagnostics::Diagnostic;
+use hook::{Asked, Hooks};
 use outlet::Outlet;
-use peer::{Event, Line, Lines, Peer, too_long};
+use peer::{Line, Lines};
 use policy::Policy;
+use running::{Heard, Running};
 use runtime::{CancellationToken, PinState, Pins, ServerTool};
-use serde_json::{Value, json};
+use serde_json::Value;
 use session::server_list::ListedServer;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 /// Time for the answers to a client that has closed its end.
@@ -91,7 +99,7 @@ pub enum GuardEnd {
 }
 
 /// Where notes go, with the server that one is about.
-pub type Log<'l> = &'l mut dyn FnMut(Option<&str>, &Note);
+pub type Log<'l> = &'l mut (dyn FnMut(Option<&str>, &Note) + Send);
 
 /// Facts about a server: its approved descriptions in the lock file, and labels of what was written to it.
 struct Pinned {
@@ -221,6 +229,30 @@ impl Core {
         }
     }
 
+    /// The user has begun a new conversation.
+    fn begin_again(&mut self) -> Vec<Routed> {
+        match self {
+            Core::One(proxy) => of_first(proxy.begin_again()),
+            Core::Many(gateway) => gateway.begin_again(),
+        }
+    }
+
+    fn assume_highest(&mut self, by: &str) {
+        match self {
+            Core::One(proxy) => proxy.assume_highest(by),
+            Core::Many(gateway) => gateway.assume_highest(by),
+        }
+    }
+
+    /// A server is started again.
+    fn server_back(&mut self, server: usize) -> Vec<Routed> {
+        match self {
+            // INVARIANT: the guard of one server ends with it.
+            Core::One(_) => Vec::new(),
+            Core::Many(gateway) => gateway.server_back(server),
+        }
+    }
+
     /// Takes note of what the user asks for.
     fn user_asks(&mut self, text: &str) {
         match self {
@@ -251,48 +283,6 @@ pub fn tool_prefix(server: &str) -> String {
     format!("{}{}", short_name(server), ::guard::SERVER_SEPARATOR)
 }
 
-/// The connections of a guard.
-struct Wires {
-    names: Vec<String>,
-    /// The servers; those that are gone are none.
-    peers: Vec<Option<Peer>>,
-    to_client: Outlet,
-}
-
-impl Wires {
-    fn act(&self, actions: Vec<Routed>, log: Log<'_>) {
-        for action in actions {
-            match action {
-                Routed::ToClient(message) => self.to_client.push(&message),
-                Routed::ToServer(server, message) => {
-                    if let Some(peer) = self.peers.get(server).and_then(Option::as_ref) {
-                        peer.outlet.push(&message);
-                    }
-                }
-                Routed::Note(server, note) => {
-                    log(server.and_then(|s| self.names.get(s)).map(String::as_str), &note);
-                }
-            }
-        }
-    }
-
-    /// Returns whether a server takes what the client says. If none is left, the guard itself answers.
-    fn may_read_client(&self) -> bool {
-        let mut left = self.peers.iter().flatten().peekable();
-        left.peek().is_none() || left.any(|peer| peer.outlet.is_free())
-    }
-
-    /// A server that does not read.
-    fn overfull(&self) -> Option<usize> {
-        self.peers.iter().position(|p| p.as_ref().is_some_and(|peer| peer.outlet.is_overfull()))
-    }
-
-    async fn close_servers(&mut self) {
-        let mut closing: JoinSet<()> = self.peers.drain(..).flatten().map(Peer::close).collect();
-        while closing.join_next().await.is_some() {}
-    }
-}
-
 /// Guards servers for one client on standard input and output, which is one session.
 ///
 /// # Errors
@@ -303,114 +293,58 @@ pub async fn guard_stdio(
     cancel: &CancellationToken,
     log: Log<'_>,
 ) -> Result<GuardEnd, String> {
-    let mut core = Core::new(&options)?;
-    let most = options.max_message;
-    let (send, mut events) = mpsc::channel(1);
-    let written = Arc::new(Notify::new());
-    let servers: &[ListedServer] = match &options.servers {
-        Guarded::One(server) => std::slice::from_ref(server),
-        Guarded::List(servers) => servers,
-    };
-    let mut wires = Wires {
-        names: servers.iter().map(|s| s.name.clone()).collect(),
-        peers: Vec::with_capacity(servers.len()),
-        to_client: Outlet::new(tokio::io::stdout(), written.clone()),
-    };
-    for (number, server) in servers.iter().enumerate() {
-        match Peer::start(number, &server.launch, most, send.clone(), written.clone()) {
-            Ok(peer) => wires.peers.push(Some(peer)),
-            Err(why) if matches!(core, Core::One(_)) => return Err(why),
-            Err(why) => {
-                wires.peers.push(None);
-                wires.act(core.server_gone(number, &why), log);
-            }
-        }
-    }
-    let (mut client, _reading) = read_client(most);
-    let mut hooks = match (&options.hooks, &core) {
-        (Some(_), Core::One(_)) => return Err("hooks need a list of servers: `--mcp-config FILE`".into()),
-        (Some(folder), Core::Many(_)) => Some(Hooks::listen(folder)?),
+    let mut hooks = match (&options.hooks, &options.servers) {
+        (Some(_), Guarded::One(_)) => return Err("hooks need a list of servers: `--mcp-config FILE`".into()),
+        (Some(folder), Guarded::List(_)) => Some(Hooks::listen(folder)?),
         (None, _) => None,
     };
-    let begin = Instant::now();
+    guard_over(&options, (tokio::io::stdin(), tokio::io::stdout()), &mut hooks, cancel, log).await
+}
+
+/// Guards servers for one client, which speaks on a stream and reads another.
+async fn guard_over(
+    options: &GuardOptions,
+    (from, to): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    hooks: &mut Option<Hooks>,
+    cancel: &CancellationToken,
+    log: Log<'_>,
+) -> Result<GuardEnd, String> {
+    let (send, mut events) = mpsc::channel(1);
+    let written = Arc::new(Notify::new());
+    let to_client = Outlet::new(to, written.clone());
+    let mut guard = Running::start(options, to_client, send, written.clone(), log)?;
+    let (mut client, _reading) = read_client(from, options.max_message);
     // Once the client has closed its end, what it has asked for is answered for a while.
     let mut leaving = None;
     let end = loop {
-        if leaving.is_some() && core.is_idle() {
+        if leaving.is_some() && guard.core.is_idle() {
             break GuardEnd::ClientLeft;
         }
-        let until = core.deadline().map(|at| begin + at);
-        let wait = [leaving, until].into_iter().flatten().min();
+        let wait = [leaving, guard.deadline()].into_iter().flatten().min();
+        let wires = &guard.wires;
         let event = tokio::select! {
             () = cancel.cancelled() => break GuardEnd::Canceled,
             () = sleep_until(wait.unwrap_or_else(Instant::now)), if wait.is_some() => None,
             () = written.notified() => continue,
             line = client.recv(), if leaving.is_none() && wires.may_read_client() => Some(Heard::Client(line)),
-            asked = next_asked(&mut hooks) => Some(Heard::Own(asked)),
-            Some((server, event)) = events.recv(), if wires.to_client.is_free() => Some(Heard::Server(server, event)),
+            asked = next_asked(hooks) => Some(Heard::Own(asked)),
+            Some((tag, event)) = events.recv(), if wires.to_client.is_free() => Some(Heard::Server(tag, event)),
         };
-        core.set_time(begin.elapsed());
-        let actions = match event {
-            None if leaving.is_some_and(|at| at <= Instant::now()) => break GuardEnd::ClientLeft,
-            None => core.expire(),
-            Some(Heard::Own(Asked { told, answer })) => {
-                let (decision, actions) = match told {
-                    Told::Call { tool, input } => core.own_tool(&tool, &input),
-                    Told::Request(text) => {
-                        core.user_asks(&text);
-                        (OwnDecision::Allowed, Vec::new())
-                    }
-                };
-                // Whoever does not wait for the answer makes no call.
-                let _ = answer.send(decision);
-                actions
-            }
-            Some(Heard::Client(Some(Line::Text(line)))) => core.client_says(&line),
-            Some(Heard::Client(Some(Line::TooLong))) => {
-                let why = too_long(most);
-                wires
-                    .to_client
-                    .push(&json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": why}}));
-                log(None, &Note::Invalid { by_server: false, why });
-                break GuardEnd::ClientLeft;
-            }
+        let end = match event {
+            None if leaving.is_some_and(|at| at <= Instant::now()) => Some(GuardEnd::ClientLeft),
             Some(Heard::Client(None)) => {
                 leaving = Some(Instant::now() + LINGER);
                 continue;
             }
-            Some(Heard::Server(server, Event::Line(line))) => core.server_says(server, &line),
-            Some(Heard::Server(server, Event::Gone(how))) => {
-                if matches!(core, Core::One(_)) {
-                    break GuardEnd::ServerGone(how);
-                }
-                lose(&mut wires, server);
-                core.server_gone(server, &how)
-            }
+            event => guard.heard(event, log),
         };
-        wires.act(actions, log);
-        if let Some(server) = wires.overfull() {
-            let how = "it does not read what it is sent";
-            if matches!(core, Core::One(_)) {
-                break GuardEnd::ServerGone(how.into());
-            }
-            lose(&mut wires, server);
-            wires.act(core.server_gone(server, how), log);
-        }
-        if wires.to_client.is_overfull() {
-            break GuardEnd::ClientLeft;
+        if let Some(end) = end {
+            break end;
         }
     };
     // Servers must not wait for somebody to read what they say.
     drop(events);
-    wires.close_servers().await;
-    if let GuardEnd::ServerGone(how) = &end {
-        for action in core.server_gone(0, how) {
-            if let Routed::ToClient(message) = action {
-                wires.to_client.push(&message);
-            }
-        }
-    }
-    wires.to_client.close().await;
+    guard.close(&end).await;
     Ok(end)
 }
 
@@ -422,6 +356,44 @@ async fn next_asked(hooks: &mut Option<Hooks>) -> Asked {
         return asked;
     }
     std::future::pending().await
+}
+
+/// A server as far as a policy is about it: its name, whether somebody approved it, and its tools.
+#[derive(Clone, Debug)]
+pub struct DeclaredServer {
+    /// Its name in the client's list; `None` for a server that is guarded alone, whose tools keep their
+    /// names.
+    pub name: Option<String>,
+    /// True if somebody approved it.
+    pub is_approved: bool,
+    /// Its tools.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// The tools of servers as a policy declares them in a guard of these servers, and the policy with the names
+/// that they have there.
+///
+/// # Errors
+/// The policy does not fit the tools.
+pub fn declared(
+    policy: Arc<Policy>,
+    servers: &[DeclaredServer],
+) -> Result<(Code, Arc<Policy>), Vec<Diagnostic>> {
+    let mut session = Session::new(policy, &SessionOptions::default());
+    for server in servers {
+        let prefix = server.name.as_deref().map_or(String::new(), tool_prefix);
+        if let Some(name) = &server.name {
+            session.add_server(&short_name(name), server.is_approved);
+        }
+        session.offer(server.tools.iter().map(|tool| {
+            let name = format!("{prefix}{}", tool.name);
+            ToolSpec { name: name.into(), ..tool.clone() }
+        }));
+        if let Some(name) = &server.name {
+            session.close_server(&short_name(name));
+        }
+    }
+    session.declared()
 }
 
 /// Decides a call of a tool that a client has by itself where no guard is there to be asked: nothing is known
@@ -443,20 +415,6 @@ pub fn decide_alone(policy: Arc<Policy>, tool: &str, input: &Value) -> OwnDecisi
     }
 }
 
-/// The next event of a guard.
-enum Heard {
-    Own(Asked),
-    Client(Option<Line>),
-    Server(usize, Event),
-}
-
-/// Ends a server without waiting for that.
-fn lose(wires: &mut Wires, server: usize) {
-    if let Some(peer) = wires.peers.get_mut(server).and_then(Option::take) {
-        tokio::spawn(peer.close());
-    }
-}
-
 /// Ends a task when it is dropped.
 struct Ends(AbortHandle);
 
@@ -466,10 +424,10 @@ impl Drop for Ends {
     }
 }
 
-/// Reads standard input until the end, or until a line is too long.
-fn read_client(most: usize) -> (mpsc::Receiver<Line>, Ends) {
+/// Reads a client until the end, or until a line is too long.
+fn read_client(from: impl AsyncRead + Send + Unpin + 'static, most: usize) -> (mpsc::Receiver<Line>, Ends) {
     let (send, lines) = mpsc::channel(1);
-    let mut from = Lines::new(tokio::io::stdin(), most);
+    let mut from = Lines::new(from, most);
     let reading = tokio::spawn(async move {
         while let Some(line) = from.next().await {
             let is_last = matches!(line, Line::TooLong);
