@@ -462,6 +462,36 @@ Examples:
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
     },
+    /// Check the rules of a policy against programs and servers: what admits nothing, what has no effect,
+    /// what names a tool or a parameter that there is not. What only a run can decide is not reported.
+    #[command(after_help = "\
+Examples:
+  entail policy check --policy bank.toml bank.agent
+  entail policy check --policy policy.toml --mcp-config .mcp.json     approved tools of entail.lock
+  entail policy check --policy policy.toml --mcp-config .mcp.json --discover")]
+    Check(PolicyCheckArgs),
+}
+
+/// `entail policy check`.
+#[derive(Debug, Args)]
+pub struct PolicyCheckArgs {
+    /// Programs or configurations that run under the policy.
+    pub files: Vec<String>,
+    /// The policy; without it that of `entail.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// The list of servers of a client, such as `.mcp.json`, whose guard has the policy.
+    #[arg(long, value_name = "FILE")]
+    pub mcp_config: Option<PathBuf>,
+    /// An approved server that is guarded alone, by its name in `entail.lock`.
+    #[arg(long, value_name = "NAME", conflicts_with = "mcp_config")]
+    pub server: Option<String>,
+    /// Start the servers of the list and ask for their tools, instead of taking those that were approved.
+    #[arg(long, requires = "mcp_config")]
+    pub discover: bool,
+    /// The file with the approved tools; without it `entail.lock` beside `entail.toml`.
+    #[arg(long, value_name = "FILE")]
+    pub lock: Option<PathBuf>,
 }
 
 /// An address to listen on; `localhost` is this machine.
@@ -1284,6 +1314,7 @@ mod tests {
         &["plan", "pay the bill"],
         &["policy", "init", "p.agent"],
         &["policy", "explain", "p.agent"],
+        &["policy", "check", "p.agent"],
         &["prices"],
         &["repl"],
         &["run", "p.agent"],

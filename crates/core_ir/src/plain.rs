@@ -54,6 +54,19 @@ impl Pattern {
         &self.text
     }
 
+    /// Returns true if it is known that no text has the form. It is not looked for whether an assertion, such
+    /// as `^` in the middle, can ever hold.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Pattern;
+    /// assert!(Pattern::new("x[a&&b]").unwrap().matches_no_text());
+    /// assert!(!Pattern::new("").unwrap().matches_no_text());
+    /// ```
+    pub fn matches_no_text(&self) -> bool {
+        regex_syntax::parse(&self.text).is_ok_and(|hir| hir.properties().minimum_len().is_none())
+    }
+
     /// Returns whether data has the form. `null` has: there is nothing.
     pub fn matches(&self, data: &Data) -> bool {
         match data {

@@ -14,6 +14,7 @@ pub mod picture;
 pub mod policy;
 pub mod refusal;
 pub mod report;
+pub mod rules;
 
 use ::policy::Policy;
 use agentlang::EntryKind;

@@ -25,6 +25,15 @@ pub const DELEGATION: &str = "S208";
 /// A block of a program that the policy file contradicts.
 pub const CONTRADICTION: &str = "S209";
 
+/// A rule that is about nothing.
+pub const UNUSED: &str = "S210";
+
+/// A rule that another one replaces.
+pub const REPLACED: &str = "S211";
+
+/// A policy function that goes wrong on the arguments of its tool.
+pub const WRONG_FUNCTION: &str = "S212";
+
 /// A policy of a name that no policy file has. Its explanation is among those of the surface language.
 pub const UNKNOWN: &str = "A086";
 
@@ -115,5 +124,33 @@ pub const EXPLANATIONS: &[Explanation] = &[
                example is a program.",
         wrong: "tool pay(amount: Number) -> String {}\npolicy { tool pay { at_most 1; at_most 2; } }",
         right: "tool pay(amount: Number) -> String {}\npolicy { tool pay { at_most 1; } }",
+    },
+    Explanation {
+        code: UNUSED,
+        title: "rule that is about nothing",
+        text: "`entail policy check` compares a policy with the programs and servers that it is given. No tool has the name \
+               of this table, no program names this policy, or what is delegated is the tool of no program. Where not all tools \
+               are known (a server that nobody asked), nothing is said of names.",
+        wrong: "[tools.book_flight]\neffect = \"write\"",
+        right: "[tools.send_mail]\neffect = \"write\"",
+    },
+    Explanation {
+        code: REPLACED,
+        title: "rule that another one replaces",
+        text: "What is applied later says the same part of the tool's declaration, for every call. The bounds of single \
+               parameters stand above `arguments`, the table of a tool above the policies that a program names of it, the policy \
+               file above the block of a program, and of several delegations by the same sources the first.",
+        wrong: "[tools.send_mail]\narguments = \"trusted\"\nbounds = { to = \"trusted\", body = \"untrusted\" }",
+        right: "[tools.send_mail]\narguments = \"trusted\"\nbounds = { body = \"untrusted\" }",
+    },
+    Explanation {
+        code: WRONG_FUNCTION,
+        title: "policy function that goes wrong on what it is given",
+        text: "The function is given a record with a field for each parameter of the tool, and in it `value` and `label`. Here \
+               it uses one that the tool doesn't have, or a value as another type than the parameter has. A call that gets \
+               there is refused with an error of types. What `value` is where the type of a parameter isn't known is not \
+               reported.",
+        wrong: "[tools.send_mail]\nallow = '\\a. a.too.value == \"alice@example.org\"'",
+        right: "[tools.send_mail]\nallow = '\\a. a.to.value == \"alice@example.org\"'",
     },
 ];

@@ -9,7 +9,7 @@
 use super::{Policy, PolicyReader, Value, codes, sets};
 use crate::tree::Node;
 use core_ir::{Among, Code, Delegated, LabelSpec, Lattice, LatticeKind, Name, ToolDecl};
-use diagnostics::{Diagnostic, clip};
+use diagnostics::{Diagnostic, Span, clip};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -29,6 +29,8 @@ pub struct Delegate {
     label: LabelSpec,
     /// The sets that parameters are chosen from; a parameter without one is chosen freely.
     among: Vec<sets::SetRule>,
+    /// Place of the table.
+    pub(super) span: Span,
 }
 
 impl PolicyReader {
@@ -59,7 +61,7 @@ impl PolicyReader {
             let missing = [("to", to.is_none()), ("tools", tools.is_none()), ("at_most", at_most.is_none())];
             match (to, tools, at_most) {
                 (Some((to, label)), Some(tools), Some(at_most)) => {
-                    policy.delegates.push(Delegate { to, tools, at_most, label, among });
+                    policy.delegates.push(Delegate { to, tools, at_most, label, among, span });
                 }
                 _ => {
                     let names = missing.iter().filter(|m| m.1 && keys.get(m.0).is_none());

@@ -10,6 +10,7 @@
 //!
 //! Source: `docs/calculus.md` §5; reference and examples in `docs/policies.md`.
 
+mod check;
 pub mod codes;
 mod delegates;
 mod memory;
@@ -20,6 +21,7 @@ mod sets;
 mod starter;
 pub mod tree;
 
+pub use check::PolicyScope;
 pub use delegates::Delegate;
 pub use memory::{Memory, MemoryKey};
 pub use named::PolicyUse;
@@ -31,6 +33,7 @@ use core_ir::{
     Name, Pattern, Person, Plain, Principal, Principals, Term, ToolDecl,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
+use program::Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use toml::de::DeTable;
@@ -304,15 +307,9 @@ impl Policy {
             if let Some(says) = &own {
                 says.put(decl, &mut found);
             }
-            let named = self.put_named(decl, uses, &mut found);
+            let (named, _) = self.put_named(decl, uses, &mut found);
             let table = tables.get(&**decl.called()).copied();
-            let of_file = match table {
-                Some(table) => Some(&table.says),
-                None => self
-                    .unknown
-                    .as_ref()
-                    .filter(|_| was_unknown && (own.is_none() || self.unknown_is_of_file)),
-            };
+            let of_file = self.of_file(table, was_unknown, own.is_some());
             if let Some(says) = of_file {
                 says.put(decl, &mut found);
             }
@@ -337,9 +334,12 @@ impl Signature {
         self.result.clone().or_else(|| Some(careful(self.effect?).1))
     }
 
-    /// Puts everything but its functions into a declaration.
-    fn put(&self, decl: &mut ToolDecl, found: &mut Vec<Diagnostic>) {
+    /// Puts everything but its functions into a declaration. Returns the slots that it has filled.
+    fn put(&self, decl: &mut ToolDecl, found: &mut Vec<Diagnostic>) -> BTreeSet<Slot> {
         let without_signature = decl.is_unknown();
+        let mut filled = BTreeSet::new();
+        let arguments =
+            |decl: &ToolDecl| decl.params.iter().map(|p| Slot::Argument(p.name.clone())).collect::<Vec<_>>();
         if let Some(effect) = self.effect {
             let (bound, result) = careful(effect);
             decl.effect = effect;
@@ -348,41 +348,55 @@ impl Signature {
             for p in &mut decl.params {
                 p.bound = bound.clone();
             }
+            filled.extend([Slot::Effect, Slot::Control, Slot::Result]);
+            filled.extend(arguments(decl));
         }
         if let Some(control) = &self.control {
             decl.control = control.clone();
+            filled.insert(Slot::Control);
         }
         if let Some(bound) = &self.arguments {
             for p in &mut decl.params {
                 p.bound = bound.clone();
             }
+            filled.extend(arguments(decl));
         }
         if let Some(result) = &self.result {
             decl.label = result.clone();
+            filled.insert(Slot::Result);
         }
-        self.put_parts(decl, found);
+        if self.put_parts(decl, found) {
+            filled.insert(Slot::Parts);
+        }
         // Nobody keeps the labels of what was written.
         if self.memory.reads.is_some() {
             decl.label = LabelSpec::TOP;
             decl.parts = core_ir::ResultParts::default();
+            filled.extend([Slot::Result, Slot::Parts]);
         }
         if let Some(approve) = self.approve {
             decl.approve = approve;
+            filled.insert(Slot::Approve);
         }
         if !self.among.is_empty() {
             decl.among = self.among.iter().map(|(among, _)| among.clone()).collect();
+            filled.insert(Slot::Among);
         }
         if let Some(most) = self.at_most {
             decl.at_most = Some(most);
+            filled.insert(Slot::AtMost);
         }
         if !self.plain.is_empty() {
             decl.plain = self.plain.iter().map(|(name, form, _)| (name.clone(), *form)).collect();
+            filled.insert(Slot::Plain);
         }
         if !self.pattern.is_empty() {
             decl.pattern = self.pattern.iter().map(|(n, p, _)| (n.clone(), p.clone())).collect();
+            filled.insert(Slot::Pattern);
         }
         if !self.completes.is_empty() {
             decl.completes = self.completes.iter().map(|(n, _)| n.clone()).collect();
+            filled.insert(Slot::Completes);
         }
         let spans =
             self.pattern.iter().map(|(n, _, s)| (n, s)).chain(self.completes.iter().map(|(n, s)| (n, s)));
@@ -393,6 +407,7 @@ impl Signature {
         }
         if !self.includes.is_empty() {
             decl.includes = self.includes.iter().map(|(name, who, _)| (name.clone(), who.clone())).collect();
+            filled.insert(Slot::Readers);
         }
         for (name, who, span) in &self.includes {
             let missing = [name].into_iter().chain(who).find(|n| !decl.params.iter().any(|p| p.name == **n));
@@ -400,7 +415,10 @@ impl Signature {
         }
         for (name, bound, span) in &self.bounds {
             match decl.params.iter_mut().find(|p| p.name == *name) {
-                Some(p) => p.bound = bound.clone(),
+                Some(p) => {
+                    p.bound = bound.clone();
+                    filled.insert(Slot::Argument(name.clone()));
+                }
                 None => found.push(no_parameter(decl, name, *span, without_signature)),
             }
         }
@@ -409,6 +427,7 @@ impl Signature {
                 found.push(no_parameter(decl, name, *span, without_signature));
             }
         }
+        filled
     }
 }
 

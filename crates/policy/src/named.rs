@@ -6,8 +6,10 @@
 //! Invariant: what no policy says stays as the program declares it.
 
 use super::{Policy, PolicyReader, Signature, Value, codes};
+use crate::program::Slot;
 use core_ir::{Approve, Name, ToolDecl};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
+use std::collections::BTreeSet;
 
 /// A place where a tool or task names a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,14 @@ pub(super) struct NamedPolicy {
 impl NamedPolicy {
     pub(super) fn says(&self) -> &Signature {
         &self.says
+    }
+
+    pub(super) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.span
     }
 }
 
@@ -120,33 +130,36 @@ impl Policy {
     }
 
     /// Puts the policies that a program names of a tool into its declaration. Returns what they say, each
-    /// with its parameter, for their functions.
+    /// with its parameter, for their functions, and the slots that they have filled.
     pub(super) fn put_named<'a>(
         &'a self,
         decl: &mut ToolDecl,
         uses: &'a [PolicyUse],
         found: &mut Vec<Diagnostic>,
-    ) -> Vec<(&'a PolicyUse, &'a Signature)> {
+    ) -> (Vec<(&'a PolicyUse, &'a Signature)>, BTreeSet<Slot>) {
         let of_tool: Vec<(&PolicyUse, &Signature)> =
             uses.iter().filter(|u| *u.tool == *decl.name).filter_map(|u| Some((u, self.says(u)?))).collect();
+        let mut filled = BTreeSet::new();
         if of_tool.is_empty() {
-            return of_tool;
+            return (of_tool, filled);
         }
         // Bounds of the call as a whole first: those of a parameter are more precise.
         let (whole, parts): (Vec<_>, Vec<_>) = of_tool.iter().partition(|(u, _)| u.param.is_none());
         // The strictest counts.
         let approve = of_tool.iter().filter_map(|(_, says)| says.approve).fold(decl.approve, Approve::max);
         for (_, says) in &whole {
-            says.put(decl, found);
+            filled.extend(says.put(decl, found));
         }
         for (u, says) in &parts {
             let param = decl.params.iter_mut().find(|p| Some(&*p.name) == u.param.as_deref());
             if let (Some(param), Some(bound)) = (param, &says.arguments) {
                 param.bound = bound.clone();
+                filled.insert(Slot::Argument(param.name.clone()));
             }
         }
         decl.approve = approve;
-        of_tool
+        filled.remove(&Slot::Approve);
+        (of_tool, filled)
     }
 
     /// Returns the rules for whole calls of the tool under the names in the program.

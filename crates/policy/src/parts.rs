@@ -166,10 +166,10 @@ impl Signature {
         self.parts.iter().map(|p| names(&p.rule).next().is_none().then_some(&p.rule.label))
     }
 
-    /// Puts the labels of parts into a declaration.
-    pub(super) fn put_parts(&self, decl: &mut ToolDecl, found: &mut Vec<Diagnostic>) {
+    /// Puts the labels of parts into a declaration. Returns whether it says any.
+    pub(super) fn put_parts(&self, decl: &mut ToolDecl, found: &mut Vec<Diagnostic>) -> bool {
         if self.parts.is_empty() {
-            return;
+            return false;
         }
         for part in &self.parts {
             found.extend(check(part, decl));
@@ -181,9 +181,10 @@ impl Signature {
             let span = at.map_or(decl.span, |p| p.span);
             let d = Diagnostic::error(codes::PART, message, span);
             found.push(d.help("state the label of one of the fields that name each other"));
-            return;
+            return true;
         }
         decl.parts = parts;
+        true
     }
 }
 

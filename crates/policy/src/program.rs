@@ -8,6 +8,7 @@ use super::tree::{Node, Spanned, Table, Value};
 use super::{Policy, PolicyReader, PolicyUse, Signature, ToolPolicy, codes, function, no_function};
 use core_ir::{Approve, Globals, Name, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Span, clip};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The table of a kept policy that has what the program says.
@@ -32,12 +33,39 @@ pub enum Author {
 pub struct RuleSource {
     /// The tool.
     pub tool: Name,
-    /// The key, and the parameter or part that it is about.
-    pub rule: String,
+    /// The key.
+    pub key: String,
+    /// The parameter that it is about, if it is about one.
+    pub param: Option<String>,
     /// Its author.
     pub author: Author,
     /// Its place.
     pub span: Span,
+}
+
+impl RuleSource {
+    /// The key, and the parameter that it is about.
+    pub fn rule(&self) -> String {
+        self.param.as_ref().map_or(self.key.clone(), |param| format!("{} {param}", self.key))
+    }
+}
+
+/// A part of a declaration that rules fill. What is filled last applies.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Slot {
+    Effect,
+    Control,
+    Argument(Name),
+    Result,
+    Parts,
+    Approve,
+    Among,
+    AtMost,
+    Plain,
+    Pattern,
+    Completes,
+    Readers,
+    Allow,
 }
 
 /// Statements of a file and of the policies of a name about a tool.
@@ -214,52 +242,68 @@ impl Policy {
         Some(says)
     }
 
+    /// The rules of the file for a tool that has this table in it.
+    pub(super) fn of_file<'a>(
+        &'a self,
+        table: Option<&'a ToolPolicy>,
+        was_unknown: bool,
+        has_own: bool,
+    ) -> Option<&'a Signature> {
+        match table {
+            Some(table) => Some(&table.says),
+            None => self.unknown.as_ref().filter(|_| was_unknown && (!has_own || self.unknown_is_of_file)),
+        }
+    }
+
     /// The rules of tools in order, each with its author and its place.
+    ///
+    /// A rule of the program is set aside if it is not among those that are applied, or if what is applied
+    /// after it fills all that it fills.
     pub fn rules(&self, tools: &[Arc<ToolDecl>], uses: &[PolicyUse]) -> Vec<RuleSource> {
         let mut out: Vec<RuleSource> = Vec::new();
         for decl in tools {
             let name = decl.called();
-            let of_file = self.tools.iter().find(|t| *t.name == **name);
-            let stated = self.stated(decl, uses);
-            let mut add = |says: &Signature, author: &dyn Fn(&str, Option<&str>) -> Author| {
-                for (key, param, span) in says.rules() {
-                    let rule = param.as_ref().map_or(key.clone(), |p| format!("{key} {p}"));
-                    let author = author(&key, param.as_deref());
-                    out.push(RuleSource { tool: name.clone(), rule, author, span });
+            let mut add = |says: &Signature, author: &dyn Fn(&Rule) -> Author| {
+                for rule in says.rules() {
+                    let author = author(&rule);
+                    let Rule { key, param, span } = rule;
+                    out.push(RuleSource { tool: name.clone(), key, param, author, span });
                 }
             };
+            let of_file = self.tools.iter().find(|t| *t.name == **name);
             if let Some(table) = self.own.iter().find(|t| *t.name == **name) {
-                let replaced = |key: &str| of_file.is_some_and(|t| t.says.keys.iter().any(|(k, _)| k == key));
-                let author = |key: &str, param: Option<&str>| {
-                    let param = param.unwrap_or_default();
-                    let loosens = match key {
-                        "approve" => stated.approve,
-                        "among" => stated.argument(param),
-                        "completes" => stated.result || stated.argument(param),
-                        "effect" | "control" => stated.control,
-                        "arguments" => stated.all_arguments,
-                        "bounds" => stated.argument(param),
-                        "result" | "fields" => stated.result,
-                        _ => false,
-                    };
-                    // Bounds are given parameter by parameter.
-                    match loosens || (key != "bounds" && replaced(key)) {
-                        true => Author::SetAside,
-                        false => Author::Program,
+                let applied = self.own(decl, uses).unwrap_or_default();
+                let later = self.filled_later(decl, uses);
+                add(&table.says, &|rule| {
+                    let fills = table.says.only(rule).fills(decl);
+                    let is_replaced = !fills.is_empty() && fills.is_subset(&later);
+                    match applied.has(rule) && !is_replaced {
+                        true => Author::Program,
+                        false => Author::SetAside,
                     }
-                };
-                add(&table.says, &author);
+                });
             }
             for u in uses.iter().filter(|u| *u.tool == *decl.name) {
                 if let Some(says) = self.says(u) {
-                    add(says, &|_, _| Author::File);
+                    add(says, &|_| Author::File);
                 }
             }
             if let Some(table) = of_file {
-                add(&table.says, &|_, _| Author::File);
+                add(&table.says, &|_| Author::File);
             }
         }
         out
+    }
+
+    /// The slots that are filled after the rules of the program have been.
+    fn filled_later(&self, decl: &ToolDecl, uses: &[PolicyUse]) -> BTreeSet<Slot> {
+        let mut scratch = decl.clone();
+        let (_, mut filled) = self.put_named(&mut scratch, uses, &mut Vec::new());
+        let table = self.tools.iter().find(|t| *t.name == **decl.called());
+        if let Some(says) = self.of_file(table, decl.is_unknown(), true) {
+            filled.extend(says.fills(decl));
+        }
+        filled
     }
 }
 
@@ -269,8 +313,17 @@ impl Signature {
         self.approve.is_some() || self.when.is_some()
     }
 
+    /// The slots of a declaration that it fills, its function included.
+    pub(super) fn fills(&self, decl: &ToolDecl) -> BTreeSet<Slot> {
+        let mut filled = self.put(&mut decl.clone(), &mut Vec::new());
+        filled.extend(self.allow.is_some().then_some(Slot::Allow));
+        // A function that says of which calls a person is asked takes the place of other approval.
+        filled.extend(self.when.is_some().then_some(Slot::Approve));
+        filled
+    }
+
     /// The rules with the parameter or part that each is about, in the order of the text.
-    fn rules(&self) -> Vec<(String, Option<String>, Span)> {
+    pub(super) fn rules(&self) -> Vec<Rule> {
         let mut out = Vec::new();
         for (key, span) in &self.keys {
             let parts: Vec<(String, Span)> = match key.as_str() {
@@ -285,15 +338,68 @@ impl Signature {
                     .collect(),
                 _ => Vec::new(),
             };
+            let rule = |param, span| Rule { key: key.clone(), param, span };
             match parts.is_empty() {
-                true => out.push((key.clone(), None, *span)),
-                false => out.extend(parts.into_iter().map(|(part, s)| (key.clone(), Some(part), s))),
+                true => out.push(rule(None, *span)),
+                false => out.extend(parts.into_iter().map(|(part, s)| rule(Some(part), s))),
             }
         }
         // A parameter may have several sets.
         out.dedup();
         out
     }
+
+    /// Returns whether it has a rule of another signature that it was made of.
+    fn has(&self, rule: &Rule) -> bool {
+        match (&*rule.key, &rule.param) {
+            ("approve", _) => self.states_approval(),
+            ("among", Some(name)) => {
+                self.among.iter().any(|(among, _)| among.params.iter().any(|(n, _)| **n == **name))
+            }
+            ("completes", Some(name)) => self.completes.iter().any(|(n, _)| **n == **name),
+            _ => true,
+        }
+    }
+
+    /// One of its rules alone.
+    pub(super) fn only(&self, rule: &Rule) -> Signature {
+        let is_it = |name: &Name| rule.param.as_ref().is_none_or(|param| **param == **name);
+        let mut out = Signature::default();
+        match &*rule.key {
+            "effect" => out.effect = self.effect,
+            "control" => out.control = self.control.clone(),
+            "arguments" => out.arguments = self.arguments.clone(),
+            "bounds" => out.bounds = self.bounds.iter().filter(|(n, ..)| is_it(n)).cloned().collect(),
+            "result" => out.result = self.result.clone(),
+            "fields" => out.parts = self.parts.clone(),
+            "readers" => {
+                out.parts = self.parts.clone();
+                out.includes = self.includes.clone();
+            }
+            "approve" => (out.approve, out.when) = (self.approve, self.when.clone()),
+            "among" => {
+                let about = |among: &core_ir::Among| among.params.iter().any(|(n, _)| is_it(n));
+                out.among = self.among.iter().filter(|(among, _)| about(among)).cloned().collect();
+            }
+            "at_most" => out.at_most = self.at_most,
+            "plain" => out.plain = self.plain.iter().filter(|(n, ..)| is_it(n)).cloned().collect(),
+            "pattern" => out.pattern = self.pattern.iter().filter(|(n, ..)| is_it(n)).cloned().collect(),
+            "completes" => out.completes = self.completes.iter().filter(|(n, _)| is_it(n)).cloned().collect(),
+            "allow" => out.allow = self.allow.clone(),
+            // What a guard keeps fills nothing that the block could say.
+            _ => {}
+        }
+        out
+    }
+}
+
+/// A rule of a signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) key: String,
+    /// The parameter that it is about, if it is about one.
+    pub(super) param: Option<String>,
+    pub(super) span: Span,
 }
 
 /// A function of a policy and the parameter that it is about; `None` for the call as a whole.

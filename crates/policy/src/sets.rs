@@ -187,19 +187,20 @@ impl Policy {
     /// Reports mistakes in the sets of a program, all of whose policies are applied.
     pub(super) fn check_sets(&self, code: &Code, found: &mut Vec<Diagnostic>) {
         for decl in &code.tools {
-            let own = self.tools.iter().find(|t| t.name == decl.name).map(|t| &t.says);
             for among in &decl.among {
-                let said = self
-                    .signatures(own)
-                    .chain(self.own.iter().map(|t| &t.says))
-                    .flat_map(|s| &s.among)
-                    .find(|(a, _)| a == among);
-                let span = said.map_or(decl.span, |(_, span)| *span);
+                let span = self.set_place(&decl.name, among).unwrap_or(decl.span);
                 if let Some(d) = wrong_set(code, decl, among, span) {
                     found.push(d);
                 }
             }
         }
+    }
+
+    /// The place of a set of a tool.
+    pub fn set_place(&self, tool: &str, among: &Among) -> Option<Span> {
+        let own = self.tools.iter().find(|t| *t.name == *tool).map(|t| &t.says);
+        let all = self.signatures(own).chain(self.own.iter().map(|t| &t.says));
+        all.flat_map(|says| &says.among).find(|(set, _)| set == among).map(|(_, span)| *span)
     }
 
     /// The tools that sets of a tool are read from, which a program declares and for which it names policies.

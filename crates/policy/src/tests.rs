@@ -86,9 +86,14 @@ fn a_policy_that_is_not_there_or_does_not_fit_is_not_applied() {
 
 #[test]
 fn each_wrong_example_gives_its_code_and_each_right_one_does_not() {
-    // The examples of a block are programs, which a test of the language reads.
-    for e in codes::EXPLANATIONS.iter().filter(|e| e.code != codes::CONTRADICTION) {
-        let codes = |text| said(text).iter().map(|d| d.code).collect::<Vec<_>>();
+    // The examples of a block are programs, which a test of the language reads. Types are known elsewhere.
+    let elsewhere = [codes::CONTRADICTION, codes::WRONG_FUNCTION];
+    for e in codes::EXPLANATIONS.iter().filter(|e| !elsewhere.contains(&e.code)) {
+        let codes = |text| {
+            let found = said(text);
+            let checked = if diagnostics::has_errors(&found) { Vec::new() } else { check_codes(text) };
+            found.iter().map(|d| d.code).chain(checked).collect::<Vec<_>>()
+        };
         assert!(codes(e.wrong).contains(&e.code), "{}: {:?}", e.code, said(e.wrong));
         assert_eq!(codes(e.right), [""; 0], "{}", e.code);
     }
@@ -739,7 +744,9 @@ fn the_author_of_each_rule_is_known() {
     let file = "[tools.send_mail]\nbounds = { to = \"trusted\" }\nat_most = 5\n";
     let policy = Policy::parse_with(FileId(0), file, &block(OWN)).unwrap();
     let rules = policy.rules(&program().tools, &[]);
-    let mut shown: Vec<_> = rules.iter().map(|r| (r.rule.as_str(), r.author, r.span.file.0)).collect();
+    let names: Vec<String> = rules.iter().map(RuleSource::rule).collect();
+    let of = |(name, r): (_, &RuleSource)| (name, r.author, r.span.file.0);
+    let mut shown: Vec<_> = names.iter().map(String::as_str).zip(&rules).map(of).collect();
     shown.sort_by_key(|(rule, _, file)| (*file, *rule));
     assert_eq!(
         shown,
@@ -753,6 +760,89 @@ fn the_author_of_each_rule_is_known() {
             ("effect", Author::Program, 1),
         ]
     );
+}
+
+/// The rules of the block that are set aside.
+fn set_aside(file: &str, own: &str, uses: &[PolicyUse]) -> Vec<String> {
+    let policy = Policy::parse_with(FileId(0), file, &block(own)).unwrap();
+    assert_eq!(policy.apply_to(&mut program(), uses), []);
+    let rules = policy.rules(&program().tools, uses);
+    rules.iter().filter(|r| r.author == Author::SetAside).map(RuleSource::rule).collect()
+}
+
+#[test]
+fn rules_that_are_not_applied_are_set_aside() {
+    // A place below which data may lead is a set of the file, which replaces that of the block.
+    let own = "[tools.send_mail]\namong = { to = \"request\" }\n";
+    let file = "[tools.send_mail]\nbounds = { body = \"under:/notes/\" }\n";
+    assert_eq!(set_aside(file, own, &[]), ["among to"]);
+    assert_eq!(mail_under(file, own).among.len(), 1);
+    // Questions of the block and of a policy that the program names add up.
+    let own = "[tools.send_mail]\napprove = { when = '\\a. true' }\n";
+    let file = "[policies.outgoing]\napprove = { when = '\\a. false' }\n[policies.people]\n";
+    assert_eq!(set_aside(file, own, &uses()), [""; 0]);
+    assert_eq!(set_aside("[tools.send_mail]\napprove = false\n", own, &[]), ["approve"]);
+    // The file says who may decide it, and not what it returns.
+    let file = "[tools.send_mail]\ncontrol = \"any\"\n";
+    assert_eq!(set_aside(file, "[tools.send_mail]\neffect = \"read\"\n", &[]), [""; 0]);
+    assert_eq!(set_aside(file, "[tools.send_mail]\ncontrol = \"trusted\"\n", &[]), ["control"]);
+}
+
+fn check_codes(text: &str) -> Vec<&'static str> {
+    let uses = if text.contains("[policies.") { uses() } else { Vec::new() };
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let tools = program().tools;
+    let found = policy.check(PolicyScope { tools: &tools, uses: &uses, is_complete: true });
+    found.iter().map(|d| d.code).collect()
+}
+
+/// Codes and places of what is found of a policy and the program.
+fn checked(text: &str, uses: &[PolicyUse]) -> Vec<(&'static str, String)> {
+    let policy = Policy::parse(FileId(0), text).unwrap();
+    let tools = program().tools;
+    let found = policy.check(PolicyScope { tools: &tools, uses, is_complete: true });
+    found
+        .iter()
+        .map(|d| {
+            let at = d.span.unwrap();
+            (d.code, text[at.start as usize..at.end as usize].to_string())
+        })
+        .collect()
+}
+
+fn check_finds(text: &str, uses: &[PolicyUse], expected: &[(&str, &str)]) {
+    let found = checked(text, uses);
+    let found: Vec<(&str, &str)> = found.iter().map(|(code, at)| (*code, &**at)).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn rules_about_nothing_are_found_at_their_place() {
+    check_finds("[tools.send_mail]\neffect = \"write\"\n", &[], &[]);
+    check_finds("[tools.book]\neffect = \"write\"\n", &[], &[("S210", "book")]);
+    // A guard has names for messages of the protocol.
+    check_finds("[tools.\"mcp:resources/read\"]\neffect = \"read\"\n", &[], &[]);
+    let named = "[policies.outgoing]\n[policies.people]\n[policies.other]\n";
+    check_finds(named, &uses(), &[("S210", "other")]);
+    let policy = Policy::parse(FileId(0), "[tools.book]\n").unwrap();
+    assert_eq!(policy.check(PolicyScope { tools: &[], uses: &[], is_complete: false }), []);
+}
+
+#[test]
+fn rules_that_others_replace_are_found_at_their_place() {
+    let both =
+        "[tools.send_mail]\narguments = \"trusted\"\nbounds = { to = \"trusted\", body = \"secret\" }\n";
+    check_finds(both, &[], &[("S211", "arguments")]);
+    check_finds("[tools.send_mail]\narguments = \"trusted\"\nbounds = { to = \"any\" }\n", &[], &[]);
+    let named = "[policies.outgoing]\ncontrol = \"any\"\nat_most = 1\n[policies.people]\n\
+                 [tools.send_mail]\neffect = \"write\"\n";
+    check_finds(named, &uses(), &[("S211", "control")]);
+    let delegate =
+        |tools: &str| format!("[[delegate]]\nto = \"untrusted\"\ntools = [{tools}]\nat_most = 1\n");
+    let shadowed = format!("{}{}", delegate("\"send_mail\", \"search\""), delegate("\"search\""));
+    assert!(matches!(&checked(&shadowed, &[])[..], [("S211", _)]));
+    let apart = format!("{}{}", delegate("\"send_mail\""), delegate("\"search\""));
+    check_finds(&apart, &[], &[]);
 }
 
 #[test]

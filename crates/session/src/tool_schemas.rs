@@ -74,7 +74,9 @@ pub fn of_server(server: &str, tool: &ServerTool, span: Span) -> Result<ToolDecl
     Ok(decl)
 }
 
-fn result_of_server(schema: &Value) -> Type {
+/// The type of a server's result, by the schema that it says. What the server wraps as `{"result": …}` has
+/// the type of what is inside.
+pub fn result_of_server(schema: &Value) -> Type {
     let inner = schema.get("properties").and_then(Value::as_object).filter(|p| p.len() == 1);
     if let Some(inner) = inner.and_then(|p| p.get("result")) {
         let ty = SchemaReader { root: schema, left: MAX_PARTS }.read(inner, 0);

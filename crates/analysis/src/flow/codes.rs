@@ -24,6 +24,12 @@ pub const IDLE_SET: &str = "S108";
 /// A label of a part that what it is in covers.
 pub const COVERED: &str = "S109";
 
+/// A rule of a tool that no call meets.
+pub const UNMET: &str = "S110";
+
+/// A rule of a tool that no call passes.
+pub const ADMITS_NOTHING: &str = "S111";
+
 /// Every code of the flow analysis, in order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
@@ -112,12 +118,34 @@ pub const EXPLANATIONS: &[Explanation] = &[
         wrong: "tool mails() -> List {id: Str, body: Str} read fields [{path: '[].id', untrusted: false, secret: false}]\ntool[mails] {}",
         right: "tool mails() -> List {id: Str, body: Str} @ [] read fields [{path: '[].body', untrusted: true, secret: false}]\ntool[mails] {}",
     },
+    Explanation {
+        code: UNMET,
+        title: "rule that has no effect",
+        text: "No call of the tool meets this rule, whatever its arguments and their labels are. A set (`among`) is looked at \
+               where the bound refuses an argument for its integrity alone, and not where a person is asked about every call. \
+               `plain` is about untrusted text, `pattern` and `completes` about what isn't both trusted and public, `at_most` \
+               about calls that untrusted data decides, `includes` about what isn't public: where the bounds refuse that first, \
+               nothing is left. `approve = \"if-refused\"` asks nobody where the bounds refuse no integrity. \
+               `entail policy check` reports it.",
+        wrong: "tool pay(to: Str) -> Str write at_most 2\ntool[pay] {to: 'bob'}",
+        right: "tool pay(to: Str) -> Str write control untrusted at_most 2\ntool[pay] {to: 'bob'}",
+    },
+    Explanation {
+        code: ADMITS_NOTHING,
+        title: "rule that admits nothing",
+        text: "What meets this rule is refused every time. A pattern matches no text, or no value of the parameter's type; no \
+               value of a set has the type or the pattern of the parameter; no call may be made that untrusted data decides \
+               (`at_most` 0); or a function allows no call. If that is meant, a bound says it more plainly. What only the run \
+               can decide is not reported. `entail policy check` reports it.",
+        wrong: "tool pay(to: Str) -> Str read pattern {to: '[a&&b]'}\ntool[pay] {to: 'bob'}",
+        right: "tool pay(to: Str) -> Str read pattern {to: '[a-z]+'}\ntool[pay] {to: 'bob'}",
+    },
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{Options, analyze, findings};
+    use crate::flow::{Options, analyze, findings, idle_rules};
     use diagnostics::Sources;
     use std::sync::Arc;
 
@@ -126,8 +154,10 @@ mod tests {
         let file = sources.add("a.lam", text);
         let parsed = agentlang::calculus::compile(file, text);
         let code = parsed.code.unwrap_or_else(|| panic!("{text}: {:?}", parsed.diagnostics));
+        let rules = idle_rules(&code, &Options::default());
         let report = analyze(&Arc::new(code), &Options::default());
-        findings(&report).iter().map(|d| d.code).collect()
+        let rules = rules.iter().map(|r| r.finding(r.span).code);
+        findings(&report).iter().map(|d| d.code).chain(rules).collect()
     }
 
     #[test]

@@ -16,12 +16,14 @@
 pub mod codes;
 mod eval;
 mod report;
+mod rules;
 mod sinks;
 mod taint;
 mod terms;
 mod value;
 
 pub use report::{certain_refusal, findings, of_unknown, refusal, site_json, to_json, to_text};
+pub use rules::{IdleReason, IdleRule, RuleKey, idle_rules};
 pub use taint::{Cause, Origin};
 
 use core_ir::{
@@ -496,6 +498,13 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
         }
     }
     report
+}
+
+/// The sets of a program's tools that can admit nothing because of their label, and the labels of parts that
+/// have no effect.
+pub fn idle_labels(code: &Code, options: &Options) -> (Vec<IdleSet>, Vec<CoveredPart>) {
+    let mut lattice = Lattice::with_principals(options.lattice, &options.principals);
+    (idle_sets(&mut lattice, code), covered(&mut lattice, code))
 }
 
 /// The sets whose label does not flow to the bound, or that can't be read.

@@ -1,8 +1,8 @@
 //! Reports of the flow analysis, for people and for programs.
 
 use super::codes;
-use super::{Check, Checked, FlowReport, Sink, Site, Source, Verdict};
-use diagnostics::{Diagnostic, Level, Sources, toml_key};
+use super::{Check, Checked, CoveredPart, FlowReport, IdleSet, Sink, Site, Source, Verdict};
+use diagnostics::{Diagnostic, Level, Sources, Span, toml_key};
 use serde_json::{Value, json};
 
 /// More sources than this are not listed in one finding.
@@ -35,32 +35,8 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
             );
         }
     }
-    for set in &report.idle_sets {
-        let (tool, param) = (&set.tool, &set.param);
-        let why = match &set.labels {
-            Some((label, bound)) => {
-                format!("it is labeled {}, and {} is the bound", label.to_json(), bound.to_json())
-            }
-            None => "it can't be read before the first step".into(),
-        };
-        let message = format!("a set of the parameter `{param}` of `{tool}` admits nothing: {why}");
-        out.push(
-            Diagnostic::warn(codes::IDLE_SET, message, set.span).help(
-                "read the set from a tool whose result is trusted and public, or remove it from `among`",
-            ),
-        );
-    }
-    for part in &report.covered {
-        let (tool, path, (own, whole)) = (&part.tool, &part.path, &part.labels);
-        let message = format!(
-            "the label {} of `{path}` in the result of `{tool}` has no effect: what it is in is labeled {}",
-            own.to_json(),
-            whole.to_json()
-        );
-        out.push(Diagnostic::warn(codes::COVERED, message, part.span).help(
-            "label the result as a whole `trusted` if nobody else can add to it, or remove the label of the part",
-        ));
-    }
+    out.extend(report.idle_sets.iter().map(|set| set.finding(set.span)));
+    out.extend(report.covered.iter().map(|part| part.finding(part.span)));
     for p in &report.passed {
         let message = format!("an error labeled {} may pass this `try`", p.lacks.to_json());
         let d = Diagnostic::info(codes::PASSED, message, p.span)
@@ -69,6 +45,37 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
     }
     out.sort_by_key(|d| d.span);
     out
+}
+
+impl IdleSet {
+    /// The finding, at this place.
+    pub fn finding(&self, at: Span) -> Diagnostic {
+        let (tool, param) = (&self.tool, &self.param);
+        let why = match &self.labels {
+            Some((label, bound)) => {
+                format!("it is labeled {}, and {} is the bound", label.to_json(), bound.to_json())
+            }
+            None => "it can't be read before the first step".into(),
+        };
+        let message = format!("a set of the parameter `{param}` of `{tool}` admits nothing: {why}");
+        Diagnostic::warn(codes::IDLE_SET, message, at)
+            .help("read the set from a tool whose result is trusted and public, or remove it from `among`")
+    }
+}
+
+impl CoveredPart {
+    /// The finding, at this place.
+    pub fn finding(&self, at: Span) -> Diagnostic {
+        let (tool, path, (own, whole)) = (&self.tool, &self.path, &self.labels);
+        let message = format!(
+            "the label {} of `{path}` in the result of `{tool}` has no effect: what it is in is labeled {}",
+            own.to_json(),
+            whole.to_json()
+        );
+        Diagnostic::warn(codes::COVERED, message, at).help(
+            "label the result as a whole `trusted` if nobody else can add to it, or remove the label of the part",
+        )
+    }
 }
 
 /// The finding for a site that is refused every time; nothing for others.

@@ -81,8 +81,8 @@ fn prompt(said: &Value) -> Option<&str> {
     said["prompt"].as_str().filter(|_| said["hook_event_name"] == "UserPromptSubmit")
 }
 
-/// Returns true if a new conversation begins, and false if an earlier one continues; `None` if the client says
-/// neither. A conversation that the client has made shorter is the same one.
+/// Returns true if a new conversation begins, and false if an earlier one continues; `None` if the client
+/// says neither. A conversation that the client has made shorter is the same one.
 fn conversation(said: &Value) -> Option<bool> {
     let source = said["source"].as_str().filter(|_| said["hook_event_name"] == "SessionStart")?;
     match source {

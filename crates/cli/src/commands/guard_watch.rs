@@ -185,7 +185,8 @@ impl WatchView {
         json!({"sessions": self.sessions.iter().map(session).collect::<Vec<_>>()})
     }
 
-    /// The view in at most this number of lines of a width: the sessions, the last ones first, and the decisions.
+    /// The view in at most this number of lines of a width: the sessions, the last ones first, and the
+    /// decisions.
     fn lines(&self, rows: usize, columns: usize) -> Vec<String> {
         let mut sessions: Vec<(&String, &WatchedSession)> = self.sessions.iter().collect();
         sessions.sort_by_key(|(_, session)| std::cmp::Reverse(session.began));

@@ -33,6 +33,7 @@ pub mod model;
 #[cfg(feature = "plans")]
 pub mod plan;
 pub mod policy;
+mod policy_check;
 pub mod prices;
 pub mod repl;
 pub mod run;

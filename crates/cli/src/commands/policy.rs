@@ -1,4 +1,4 @@
-//! `entail policy`: policy files to begin with.
+//! `entail policy`: policy files to begin with, and what their rules say.
 
 use super::say_problem;
 use crate::args::{PolicyAction, PolicyArgs};
@@ -18,6 +18,7 @@ pub fn policy(ui: &Ui, args: &PolicyArgs) -> Exit {
     match &args.action {
         PolicyAction::Init { file, output } => init(ui, file, output),
         PolicyAction::Explain { file, policy } => explain(ui, file, policy.as_deref()),
+        PolicyAction::Check(args) => super::policy_check::check(ui, args),
     }
 }
 
@@ -54,7 +55,7 @@ fn explain(ui: &Ui, file: &str, policy: Option<&Path>) -> Exit {
                     Author::Program => "program",
                     Author::SetAside => "program, set aside",
                 };
-                json!({"tool": &*r.tool, "rule": r.rule, "by": by, "at": place(r.span)})
+                json!({"tool": &*r.tool, "rule": r.rule(), "by": by, "at": place(r.span)})
             })
             .collect();
         ui.result(&json!({ "rules": rules }).to_string());
@@ -71,7 +72,7 @@ fn explain(ui: &Ui, file: &str, policy: Option<&Path>) -> Exit {
             Author::Program => "the program",
             Author::SetAside => "the program, set aside for the policy file",
         };
-        ui.result(&format!("  {}: {by}, {}", rule.rule, place(rule.span)));
+        ui.result(&format!("  {}: {by}, {}", rule.rule(), place(rule.span)));
     }
     if rules.is_empty() {
         ui.note("no policy says anything of the tools");

@@ -19,6 +19,7 @@ mod plan;
 mod plan_bad_input;
 mod plan_consents;
 mod plan_worlds;
+mod policy_check;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod preflight;

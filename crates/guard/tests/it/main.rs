@@ -11,6 +11,7 @@ mod benign;
 mod drive;
 mod equal;
 mod gateway;
+mod idle;
 mod memory;
 mod noninterference;
 mod proxy;

@@ -30,8 +30,8 @@ impl Default for Pins {
     }
 }
 
-/// Version of the file that is written. Version 1 has one hash for each tool.
-const VERSION: u32 = 2;
+/// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters.
+const VERSION: u32 = 3;
 
 /// Approved parts of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -53,6 +53,10 @@ pub struct ToolHashes {
     pub input: String,
     /// Of the JSON Schema of the result, or of its absence.
     pub output: String,
+    /// The parameters that the schema names, each with whether a call must give it; `None` if the tool was
+    /// approved before they were written down. Their hash is that of the schema.
+    #[serde(default)]
+    pub parameters: Option<BTreeMap<String, bool>>,
 }
 
 /// State of a tool, as its server offers it now, beside its approval.
@@ -84,6 +88,15 @@ impl PinState {
     }
 }
 
+/// A tool that was approved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApprovedTool<'p> {
+    /// Its name.
+    pub name: &'p str,
+    /// Its parameters, each with whether a call must give it.
+    pub parameters: Option<&'p BTreeMap<String, bool>>,
+}
+
 impl Pins {
     /// Reads the file.
     ///
@@ -110,12 +123,23 @@ impl Pins {
             for (name, pin) in tools {
                 let pin = match pin {
                     Pin::Whole(hash) => quoted(hash),
-                    Pin::Parts(ToolHashes { description, input, output }) => format!(
-                        "{{ description = {}, input = {}, output = {} }}",
-                        quoted(description),
-                        quoted(input),
-                        quoted(output)
-                    ),
+                    Pin::Parts(ToolHashes { description, input, output, parameters }) => {
+                        let each = |(name, is_required): (&String, &bool)| {
+                            format!("{} = {is_required}", quoted(name))
+                        };
+                        let parameters = parameters.as_ref().map_or(String::new(), |all| {
+                            format!(
+                                ", parameters = {{ {} }}",
+                                all.iter().map(each).collect::<Vec<_>>().join(", ")
+                            )
+                        });
+                        format!(
+                            "{{ description = {}, input = {}, output = {}{parameters} }}",
+                            quoted(description),
+                            quoted(input),
+                            quoted(output)
+                        )
+                    }
                 };
                 let _ = writeln!(out, "{} = {pin}", quoted(name));
             }
@@ -126,6 +150,17 @@ impl Pins {
     /// Returns true if the server was approved.
     pub fn knows(&self, server: &str) -> bool {
         self.tools.contains_key(server)
+    }
+
+    /// The approved tools of a server, each with its parameters and whether a call must give them, as far as
+    /// they are known; `None` if the server was not approved.
+    pub fn tools_of(&self, server: &str) -> Option<impl Iterator<Item = ApprovedTool<'_>>> {
+        let parameters = |pin| match pin {
+            &Pin::Parts(ToolHashes { parameters: Some(ref all), .. }) => Some(all),
+            _ => None,
+        };
+        let tools = self.tools.get(server)?;
+        Some(tools.iter().map(move |(name, pin)| ApprovedTool { name, parameters: parameters(pin) }))
     }
 
     /// Compares a tool as its server offers it now with what was approved.
@@ -185,7 +220,11 @@ impl ServerTool {
     /// A hash of each part.
     fn hashes(&self) -> ToolHashes {
         let of = |part: &Json| digest(&[part]);
+        let required = self.input["required"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_required = |name: &String| required.iter().any(|r| r.as_str() == Some(name));
+        let names = self.input["properties"].as_object().into_iter().flat_map(|all| all.keys());
         ToolHashes {
+            parameters: Some(names.map(|name| (name.clone(), is_required(name))).collect()),
             description: of(&Json::from(self.description.as_str())),
             input: of(&self.input),
             output: of(self.output.as_ref().unwrap_or(&Json::Null)),
