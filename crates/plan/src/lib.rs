@@ -110,6 +110,16 @@ pub fn compile_with_hints(
         let d = Diagnostic::error(codes::TOO_LARGE, what, source.span(range));
         return (None, vec![d.help(help)], Vec::new());
     }
+    // Python's grammar has them everywhere; its compiler refuses them.
+    let outside = names::outside_of_loops(source.body());
+    if !outside.is_empty() {
+        let refused = outside.into_iter().map(|(range, keyword)| {
+            let span = source.span(range);
+            let d = Diagnostic::error(codes::SYNTAX, format!("`{keyword}` outside of a loop"), span);
+            d.help("write it inside of the `for` or `while` that it belongs to")
+        });
+        return (None, refused.collect(), Vec::new());
+    }
     lower::plan(&source, world)
 }
 

@@ -170,6 +170,46 @@ pub(crate) fn leaves(stmts: &[Stmt], in_loop: bool) -> bool {
     })
 }
 
+/// Returns the place and keyword of each `break` and `continue` that stands in no loop of its function.
+/// The statements must not be nested too deep.
+pub(crate) fn outside_of_loops(stmts: &[Stmt]) -> Vec<(TextRange, &'static str)> {
+    fn walk(stmts: &[Stmt], in_loop: bool, out: &mut Vec<(TextRange, &'static str)>) {
+        for s in stmts {
+            match s {
+                Stmt::Break(b) if !in_loop => out.push((b.range, "break")),
+                Stmt::Continue(c) if !in_loop => out.push((c.range, "continue")),
+                Stmt::FunctionDef(f) => walk(&f.body, false, out),
+                Stmt::ClassDef(c) => walk(&c.body, false, out),
+                Stmt::With(w) => walk(&w.body, in_loop, out),
+                Stmt::If(i) => {
+                    walk(&i.body, in_loop, out);
+                    i.elif_else_clauses.iter().for_each(|c| walk(&c.body, in_loop, out));
+                }
+                Stmt::For(f) => {
+                    walk(&f.body, true, out);
+                    walk(&f.orelse, in_loop, out);
+                }
+                Stmt::While(w) => {
+                    walk(&w.body, true, out);
+                    walk(&w.orelse, in_loop, out);
+                }
+                Stmt::Try(t) => {
+                    walk(&t.body, in_loop, out);
+                    for ExceptHandler::ExceptHandler(h) in &t.handlers {
+                        walk(&h.body, in_loop, out);
+                    }
+                    walk(&t.orelse, in_loop, out);
+                    walk(&t.finalbody, in_loop, out);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut out = Vec::new();
+    walk(stmts, false, &mut out);
+    out
+}
+
 /// Counts how often a name occurs in an expression.
 pub(crate) fn occurrences(e: &Expr, name: &str) -> usize {
     struct Count<'n>(&'n str, usize);

@@ -607,6 +607,7 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
         },
         ("slice", [of, from, to, step]) => seq::slice(of, from, to, step),
         ("put", [of, key, value]) => seq::put_item(of, key, value),
+        ("put_back", [of, key, value]) => seq::put_back(of, key, value),
         ("put_attribute", [of, key, value]) => seq::put_attribute(of, key, value),
         ("put_slice", [of, from, to, value]) => seq::put_slice(of, from, to, value),
         // What a mutation looks at: a `defaultdict` has every key.

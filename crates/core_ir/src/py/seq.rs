@@ -35,10 +35,13 @@ pub(super) fn contains(item: &Data, of: &Data) -> PyResult<bool> {
 /// The place of an index, counted from the end if it is negative.
 fn place(key: &Data, length: usize, of: &Data) -> PyResult<usize> {
     if !matches!(view(key), View::Num(_) | View::Bool(_)) || integer(key).is_err() {
-        let kind = if class(of) == "str" { "string" } else { class(of) };
-        return type_error(format!("{kind} indices must be integers, not '{}'", class(key)));
+        return match class(of) {
+            "str" => type_error(format!("string indices must be integers, not '{}'", class(key))),
+            kind => type_error(format!("{kind} indices must be integers or slices, not {}", class(key))),
+        };
     }
-    let out = || raise("IndexError", format!("{} index out of range", class(of)));
+    let kind = if class(of) == "str" { "string" } else { class(of) };
+    let out = || raise("IndexError", format!("{kind} index out of range"));
     let Ok(i) = small(key) else { return out() };
     let at = if i < 0 { i + length as i64 } else { i };
     if at < 0 || at >= length as i64 { out() } else { Ok(at as usize) }
@@ -81,6 +84,15 @@ pub(super) fn index(of: &Data, key: &Data) -> PyResult {
         View::Match(m) => Ok(super::regexes::group_text(super::regexes::group(m, key)?)),
         _ => type_error(format!("'{}' object is not subscriptable", class(of))),
     }
+}
+
+/// The container of a part that was changed in place, which may be a tuple.
+pub(super) fn put_back(of: &Data, key: &Data, value: &Data) -> PyResult {
+    let View::Tuple(items) = view(of) else { return put_item(of, key, value) };
+    let mut items = items.to_vec();
+    let at = place(key, items.len(), of)?;
+    items[at] = value.clone();
+    Ok(tuple(items))
 }
 
 /// `of.name = value`, as the changed value. A record has its fields as attributes.

@@ -27,6 +27,8 @@ pub(crate) struct Keywords {
     /// `reverse=`, unless it certainly is a truth value.
     reverse: Option<Name>,
     pub(crate) taint: Taint,
+    /// Levels of a collection with these values that nothing else refers to.
+    pub(crate) unique: u8,
 }
 
 /// A function of the plan that is called.
@@ -721,17 +723,23 @@ impl<'a> Lower<'a> {
         let mut terms = Vec::new();
         let mut fresh = true;
         let (mut first, mut all) = (None, Vec::new());
-        for a in &args.args {
+        let mut shared_is_scalar = true;
+        for (n, a) in args.args.iter().enumerate() {
             let v = match self.mapped(name, a) {
                 Some(v) => v,
                 None => self.argument(a),
             };
             taint = taint.join(v.taint);
+            shared_is_scalar &= n == 0 || v.ty.scalar();
             // A new value, such as that of `d.items()`, may have parts that are not.
-            fresh &= v.roots.is_empty() && v.unique == UNIQUE
-                || v.ty.scalar()
-                || matches!(&v.ty, Ty::List(i) if i.scalar());
-            if matches!(name, "min" | "max") && args.args.len() > 1 {
+            fresh &=
+                v.roots.is_empty() && v.unique == UNIQUE || v.ty.scalar() || super::exprs::has_scalars(&v.ty);
+            let is_part = match name {
+                "min" | "max" => args.args.len() > 1,
+                "fromkeys" => n == 1,
+                _ => false,
+            };
+            if is_part {
                 self.store(&v);
             } else if !matches!(
                 name,
@@ -747,6 +755,7 @@ impl<'a> Lower<'a> {
         }
         let list = self.add(Term::List(terms), at);
         let named = self.keywords(c, name, &mut bindings);
+        fresh &= named.unique >= UNIQUE;
         if matches!(name, "min" | "max")
             && all.len() > 1
             && named.fields.iter().any(|(n, _)| &**n == "default")
@@ -779,7 +788,9 @@ impl<'a> Lower<'a> {
         let (named, more) = self.with_keys(named, &items_name, &mut bindings, at);
         taint = taint.join(more);
         let mut v = self.builtin_of(name, list, named, taint, at);
-        if fresh && !matches!(name, "min" | "max" | "sum") {
+        // All keys of `dict.fromkeys` have the same value.
+        let is_shared = name == "fromkeys" && !shared_is_scalar;
+        if fresh && !matches!(name, "min" | "max" | "sum") && !is_shared {
             v.unique = UNIQUE;
         }
         v.term = self.b.let_in(bindings, v.term, at);
@@ -789,7 +800,8 @@ impl<'a> Lower<'a> {
     /// Evaluates keyword arguments, in order. `key=` is a function.
     pub(crate) fn keywords(&mut self, c: &'a ExprCall, name: &str, bindings: &mut Bindings) -> Keywords {
         let at = self.at(c);
-        let mut named = Keywords { fields: Vec::new(), key: None, reverse: None, taint: Taint::NONE };
+        let mut named =
+            Keywords { fields: Vec::new(), key: None, reverse: None, taint: Taint::NONE, unique: UNIQUE };
         for k in &c.arguments.keywords {
             let Some(arg) = &k.arg else { continue };
             if arg.as_str() == "key" && matches!(name, "sorted" | "min" | "max" | "sort") {
@@ -805,7 +817,8 @@ impl<'a> Lower<'a> {
                     self.argument(&k.value)
                 };
             named.taint = named.taint.join(v.taint);
-            self.store(&v);
+            // A part of the collection, one level inside of it.
+            named.unique = named.unique.min(self.store(&v).saturating_add(1));
             let name = self.fresh("named");
             bindings.push((name.clone(), v.term));
             if arg.as_str() == "reverse" && v.ty != Ty::Bool {
@@ -847,7 +860,7 @@ impl<'a> Lower<'a> {
         bindings: &mut Bindings,
         at: Span,
     ) -> (TermId, Taint) {
-        let Keywords { mut fields, key, reverse, mut taint } = named;
+        let Keywords { mut fields, key, reverse, mut taint, .. } = named;
         // `reverse` must be an integer before any key is made, as `bin` wants one.
         if let Some(name) = reverse {
             let reverse = self.var(&name, at);

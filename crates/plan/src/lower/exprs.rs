@@ -548,14 +548,20 @@ impl<'a> Lower<'a> {
         };
         self.share_parts(&a);
         self.share_parts(&b);
-        let unique = if a.roots.is_empty() && b.roots.is_empty() { a.unique.min(b.unique) } else { 1 };
+        // A list that is repeated has each part several times.
+        let unique = match op {
+            "mul" if has_scalars(&a.ty) || has_scalars(&b.ty) => UNIQUE,
+            "mul" => 1,
+            _ if a.roots.is_empty() && b.roots.is_empty() => a.unique.min(b.unique),
+            _ => 1,
+        };
         let term = self.py(op, vec![a.term, b.term], taint, at);
         Val { unique, ..self.val(term, ty, taint) }
     }
 
     /// Notes that the parts of a value become parts of another one, too.
     pub(crate) fn share_parts(&mut self, v: &Val) {
-        if v.ty.scalar() || matches!(&v.ty, Ty::List(item) if item.scalar()) {
+        if v.ty.scalar() || has_scalars(&v.ty) {
             return;
         }
         for (frame, name, depth) in &v.roots {
@@ -919,6 +925,11 @@ fn stated_type(data: &Data) -> Ty {
         }
         _ => Ty::Any,
     }
+}
+
+/// Returns true for lists whose items cannot be mutated.
+pub(crate) fn has_scalars(ty: &Ty) -> bool {
+    matches!(ty, Ty::List(item) if item.scalar())
 }
 
 fn number(text: &str) -> Num {

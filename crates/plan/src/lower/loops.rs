@@ -1,12 +1,19 @@
 //! Loops and comprehensions as bounded fixpoints.
 
 use super::{Cx, Lower, MAX_LOOPS, Tail, Val};
+use crate::codes;
 use crate::names;
 use crate::scope::{Frame, Frames, Taint, Ty, UNIQUE, add, join};
 use core_ir::{Bound, BoundOrigin, Branch, Data, Name, Num, Prim, Term, TermId};
 use diagnostics::{Span, clip};
 use ruff_python_ast::{Comprehension, Expr, Stmt, StmtFor, StmtWhile};
 use std::rc::Rc;
+
+/// Rounds of a loop after which its variables are forgotten instead of followed exactly.
+const EXACT_ROUNDS: usize = 8;
+
+/// Rounds of a loop at most.
+const MAX_ROUNDS: usize = 64;
 
 /// Which value of a loop's state ends it early.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,7 +118,7 @@ impl<'a> Lower<'a> {
         let (pc, iterated) = (self.pc, self.iterated.clone());
         let mut head: Frames = self.frames.clone();
         let mut inside = pc;
-        let mut left = 8;
+        let mut rounds = 0;
         let result = loop {
             self.frames = head.clone();
             self.pc = inside;
@@ -119,14 +126,27 @@ impl<'a> Lower<'a> {
             let (found, functions, unmoved) = (self.found.len(), self.functions.len(), self.unmoved.len());
             let made: Vec<usize> = self.places.iter().map(|p| p.made.len()).collect();
             let (term, cx) = round(self);
+            // A round begins after the one before it, or after its `continue`.
             let mut next = head.clone();
-            if let Some(frames) = &cx.next {
+            for frames in [&cx.next, &cx.again].into_iter().flatten() {
                 next = join(&next, frames);
             }
             let decided = inside.join(cx.taint);
-            left -= 1;
-            if (next == head && decided == inside) || left == 0 {
+            if next == head && decided == inside {
                 break (term, cx);
+            }
+            rounds += 1;
+            if rounds >= MAX_ROUNDS {
+                let v = self.error(
+                    codes::TOO_LARGE,
+                    at,
+                    "loop with too many variables that depend on each other",
+                    "keep the values in a list, or move parts of the loop into functions",
+                );
+                break (v.term, cx);
+            }
+            if rounds >= EXACT_ROUNDS {
+                self.widen(&mut next, &head, &cx.outs);
             }
             // What was found there is found again.
             self.found.truncate(found);
@@ -141,6 +161,26 @@ impl<'a> Lower<'a> {
         self.pc = pc;
         self.loops -= 1;
         result
+    }
+
+    /// Forgets types and labels of the variables of a loop, and each fact about any variable that a round
+    /// still changes, so that few more rounds change anything.
+    fn widen(&self, next: &mut Frames, head: &Frames, outs: &Rc<[String]>) {
+        for (i, frame) in next.iter_mut().enumerate() {
+            for (name, known) in frame.vars.iter_mut().filter(|(_, known)| known.function.is_none()) {
+                let is_out = i == self.frame && name != names::PRINTED && outs.contains(name);
+                let before = head.get(i).and_then(|f| f.vars.get(name));
+                if is_out || before.is_none_or(|b| b.ty != known.ty) {
+                    known.ty = Ty::Any;
+                }
+                if is_out || before.is_none_or(|b| b.taint != known.taint) {
+                    known.taint = Taint { untrusted: true, secret: true };
+                }
+                if before.is_none_or(|b| b.unique != known.unique) {
+                    known.unique = 0;
+                }
+            }
+        }
     }
 
     pub(crate) fn for_loop(
@@ -327,7 +367,7 @@ impl<'a> Lower<'a> {
             branches.push(Branch { tag: "break".into(), binder: None, body: broken });
             self.frames = broke.unwrap_or(after);
             let bindings = self.unpack(&outs, &s, at);
-            let left = self.propagate(cx, &s, at);
+            let left = self.propagate(cx, &s, false, at);
             self.b.let_in(bindings, left, at)
         } else {
             broken
@@ -486,9 +526,10 @@ impl<'a> Lower<'a> {
             _ => Ty::Any,
         };
         let roots = list.roots.iter().map(|(f, n, d)| (*f, n.clone(), d.saturating_add(1))).collect();
+        let unique = if list.unique < UNIQUE { list.unique.saturating_sub(1) } else { UNIQUE };
         let (all, now) = (self.var(&items, at), self.field(&state, "$i", at));
         let item = self.add(Term::Index(all, now), at);
-        let item = Val { term: item, ty, taint: list.taint, unique: UNIQUE, roots, function: None };
+        let item = Val { term: item, ty, taint: list.taint, unique, roots, function: None };
         let mut bindings = Vec::new();
         let so_far = self.field(&state, "acc", at);
         bindings.push((inner.clone(), so_far));

@@ -79,6 +79,9 @@ pub(crate) struct Cx {
     /// True if the record says how the block is left.
     pub(crate) signal: bool,
     pub(crate) next: Option<Frames>,
+    /// Where `continue` leaves it for the next round of the loop around.
+    pub(crate) again: Option<Frames>,
+    /// Where it is left by `break`, `return` or an exception.
     pub(crate) other: Option<Frames>,
     /// Label of the decisions by which the block is left.
     pub(crate) taint: Taint,
@@ -86,7 +89,16 @@ pub(crate) struct Cx {
 
 impl Cx {
     pub(crate) fn new(outs: Rc<[String]>, signal: bool) -> Cx {
-        Cx { outs, signal, next: None, other: None, taint: Taint::NONE }
+        Cx { outs, signal, next: None, again: None, other: None, taint: Taint::NONE }
+    }
+
+    /// Returns the facts that hold wherever the block is left before its end.
+    pub(crate) fn left(&self) -> Option<Frames> {
+        let mut left = self.other.clone();
+        if let Some(again) = &self.again {
+            add(&mut left, again);
+        }
+        left
     }
 }
 
@@ -94,8 +106,11 @@ impl Cx {
 #[derive(Clone)]
 pub(crate) enum Tail {
     Next,
-    /// The end of `finally`: how the statement before it was left.
-    Resume(Name),
+    /// The end of `finally`: how the statement before it was left, and whether perhaps by `continue`.
+    Resume {
+        of: Name,
+        continues: bool,
+    },
 }
 
 pub(crate) struct Lower<'a> {
@@ -446,16 +461,19 @@ impl<'a> Lower<'a> {
         self.outs(&cx.outs.clone(), &mut fields, at);
         cx.taint = cx.taint.join(self.pc);
         let frames = self.tainted(&cx.outs);
-        if kind == "next" {
-            add(&mut cx.next, &frames)
-        } else {
-            add(&mut cx.other, &frames)
-        }
+        add(
+            match kind {
+                "next" => &mut cx.next,
+                "continue" => &mut cx.again,
+                _ => &mut cx.other,
+            },
+            &frames,
+        );
         self.add(Term::Record(fields), at)
     }
 
-    /// Leaves a block as the record `$s` says.
-    pub(crate) fn propagate(&mut self, cx: &mut Cx, s: &Name, at: Span) -> TermId {
+    /// Leaves a block as the record `$s` says; perhaps by `continue`.
+    pub(crate) fn propagate(&mut self, cx: &mut Cx, s: &Name, continues: bool, at: Span) -> TermId {
         let kind = self.field(s, "$k", at);
         let value = self.field(s, "$v", at);
         let mut fields = vec![(Name::from("$k"), kind), (Name::from("$v"), value)];
@@ -463,6 +481,9 @@ impl<'a> Lower<'a> {
         cx.taint = cx.taint.join(self.pc);
         let frames = self.tainted(&cx.outs);
         add(&mut cx.other, &frames);
+        if continues {
+            add(&mut cx.again, &frames);
+        }
         self.add(Term::Record(fields), at)
     }
 

@@ -248,7 +248,7 @@ impl<'a> Lower<'a> {
         let at = Span { end: at.start, ..at };
         match tail {
             Tail::Next => self.pack(cx, "next", None, at),
-            Tail::Resume(s) => self.resume(cx, &s.clone(), at),
+            Tail::Resume { of, continues } => self.resume(cx, of, *continues, at),
         }
     }
 
@@ -461,9 +461,9 @@ impl<'a> Lower<'a> {
             let body = self.b.let_in(bindings, body, at);
             branches.push(Branch { tag: "next".into(), binder: None, body });
         }
-        self.frames = inner.other.take().unwrap_or(frames);
+        self.frames = inner.left().unwrap_or(frames);
         let bindings = self.unpack(&outs, &s, at);
-        let left = self.propagate(cx, &s, at);
+        let left = self.propagate(cx, &s, inner.again.is_some(), at);
         let left = self.b.let_in(bindings, left, at);
         self.pc = pc;
         let choice = self.add(Term::Case { scrutinee, branches, default: Some(left) }, at);
@@ -603,6 +603,7 @@ impl<'a> Lower<'a> {
         }
         let positional = self.add(Term::List(positional), at);
         let named = self.keywords(call, method, &mut bindings);
+        unique = unique.min(named.unique);
         let (named, more) = self.with_keys(named, &object_name, &mut bindings, at);
         taint = taint.join(more);
         let object = self.var(&object_name, at);
@@ -615,7 +616,10 @@ impl<'a> Lower<'a> {
             _ => None,
         };
         let item_level = steps.len() as u8 + 1;
-        let part = NewPart { term: new, taint, ty, unique: item_level.saturating_add(unique) };
+        // These take the parts of their argument.
+        let unique = if matches!(method, "extend" | "update") { unique.saturating_sub(1) } else { unique };
+        let unique = item_level.saturating_add(unique);
+        let part = NewPart { term: new, taint, ty, unique, is_assigned: false };
         self.write_place(root, &place, part, at, &mut bindings);
         let value = self.field(&result, "value", at);
         let ty = if matches!(method, "pop" | "popitem" | "setdefault") { Ty::Any } else { Ty::Null };
@@ -730,7 +734,7 @@ impl<'a> Lower<'a> {
 
     /// Puts a new value where a path leads, and rebinds the variable at its root.
     fn write_place(&mut self, root: &str, place: &Place, new: NewPart, at: Span, bindings: &mut Bindings) {
-        let NewPart { term: new, taint, ty, unique } = new;
+        let NewPart { term: new, taint, ty, unique, is_assigned } = new;
         let taint = taint.join(place.taint).join(self.pc);
         let value = self.fresh("new");
         bindings.push((value.clone(), new));
@@ -742,7 +746,13 @@ impl<'a> Lower<'a> {
             let (key, _) = place.keys[depth].clone();
             let key = self.var(&key, at);
             let part = self.var(&changed, at);
-            let op = if place.keys[depth].1 == "attribute" { "put_attribute" } else { "put" };
+            // A part that was changed in place stays where it is, also in a tuple.
+            let is_assigned = is_assigned && depth + 1 == place.keys.len();
+            let op = match (place.keys[depth].1, is_assigned) {
+                ("attribute", _) => "put_attribute",
+                (_, true) => "put",
+                (_, false) => "put_back",
+            };
             let put = self.py(op, vec![container, key, part], taint, at);
             let name = self.fresh("new");
             bindings.push((name.clone(), put));
@@ -877,7 +887,7 @@ impl<'a> Lower<'a> {
                 let new = self.var(&value, at);
                 let level = steps.len() as u8;
                 let unique = level.saturating_add(unique);
-                let new = NewPart { term: new, taint: v.taint, ty: None, unique };
+                let new = NewPart { term: new, taint: v.taint, ty: None, unique, is_assigned: true };
                 self.write_place(root, &place, new, at, bindings);
             }
             Expr::Starred(_) => {
@@ -933,7 +943,8 @@ impl<'a> Lower<'a> {
         args.push(self.var(&value, at));
         let new = self.py("put_slice", args, taint, at);
         let level = steps.len() as u8 + 1;
-        let part = NewPart { term: new, taint, ty: Some(Ty::List(Rc::new(Ty::Any))), unique: level };
+        let ty = Some(Ty::List(Rc::new(Ty::Any)));
+        let part = NewPart { term: new, taint, ty, unique: level, is_assigned: false };
         self.write_place(root, &place, part, at, bindings);
     }
 
@@ -986,9 +997,15 @@ impl<'a> Lower<'a> {
             (true, "mul") => self.add(Term::Prim(Prim::Mul, vec![old, new]), at),
             _ => self.py(in_place, vec![old, new], taint, at),
         };
-        let level = (steps.len() as u8 + 1).saturating_add(unique);
+        // The parts of the value become parts of the sum. What is repeated has each of its own several times.
+        let parts = match op {
+            "mul" if !(steps.is_empty() && super::exprs::has_scalars(&ty)) => 0,
+            _ => unique.saturating_sub(1),
+        };
+        let level = (steps.len() as u8 + 1).saturating_add(parts);
         let kept = ty.clone();
-        let part = NewPart { term: result, taint, ty: Some(sum_type(&kept, &v.ty)), unique: level };
+        let ty = Some(sum_type(&kept, &v.ty));
+        let part = NewPart { term: result, taint, ty, unique: level, is_assigned: true };
         self.write_place(root, &place, part, at, &mut bindings);
         if steps.is_empty()
             && !scalar
@@ -1110,6 +1127,8 @@ struct NewPart {
     taint: Taint,
     ty: Option<Ty>,
     unique: u8,
+    /// True if a statement assigns it to the place, which a tuple does not take.
+    is_assigned: bool,
 }
 
 /// A place inside of a variable.

@@ -206,20 +206,21 @@ impl<'a> Lower<'a> {
         // `finally` runs however the block was left. What ends the run passes the `try`, as no `catch error`
         // takes it, and ends it here, too.
         let mut known = before.next.take();
-        if let Some(other) = &before.other {
-            crate::scope::add(&mut known, other);
+        if let Some(left) = &before.left() {
+            crate::scope::add(&mut known, left);
         }
         self.frames = known.unwrap_or(frames);
         self.pc = pc.join(before.taint);
         let bindings = self.unpack(&outs, &name, at);
-        let last = self.seq(&s.finalbody, cx, &Tail::Resume(name.clone()));
+        let last =
+            self.seq(&s.finalbody, cx, &Tail::Resume { of: name.clone(), continues: before.again.is_some() });
         self.pc = pc;
         let last = self.b.let_in(bindings, last, at);
         self.b.let_in(vec![(name, term)], last, at)
     }
 
     /// The end of `finally`: goes on as what was before it.
-    pub(crate) fn resume(&mut self, cx: &mut Cx, s: &Name, at: Span) -> TermId {
+    pub(crate) fn resume(&mut self, cx: &mut Cx, s: &Name, continues: bool, at: Span) -> TermId {
         let kind = self.field(s, "$k", at);
         let mut branches = Vec::new();
         let next = self.pack(cx, "next", None, at);
@@ -227,7 +228,7 @@ impl<'a> Lower<'a> {
         let value = self.field(s, "$v", at);
         let thrown = self.throw(cx, value, at);
         branches.push(Branch { tag: "exc".into(), binder: None, body: thrown });
-        let default = if cx.signal { Some(self.propagate(cx, s, at)) } else { None };
+        let default = if cx.signal { Some(self.propagate(cx, s, continues, at)) } else { None };
         self.add(Term::Case { scrutinee: kind, branches, default }, at)
     }
 
@@ -263,8 +264,8 @@ impl<'a> Lower<'a> {
             let ended = self.b.let_in(bindings, ended, at);
             branches.push(Branch { tag: "next".into(), binder: None, body: ended });
         }
-        let other = body.other.take().unwrap_or(start);
-        self.frames = other.clone();
+        let left = body.left();
+        self.frames = body.other.take().unwrap_or_else(|| start.clone());
         let bindings = self.unpack(&outs, &name, at);
         let exception = self.fresh("caught");
         let value = self.field(&name, "$v", at);
@@ -273,9 +274,9 @@ impl<'a> Lower<'a> {
         let handled = self.b.let_in(bindings, handled, at);
         branches.push(Branch { tag: "exc".into(), binder: None, body: handled });
         let default = if cx.signal {
-            self.frames = other;
+            self.frames = left.unwrap_or(start);
             let bindings = self.unpack(&outs, &name, at);
-            let left = self.propagate(cx, &name, at);
+            let left = self.propagate(cx, &name, body.again.is_some(), at);
             Some(self.b.let_in(bindings, left, at))
         } else if falls {
             None
@@ -363,7 +364,9 @@ impl<'a> Lower<'a> {
             _ => self.seq(&h.body, &mut inner, &Tail::Next),
         };
         self.handled.pop();
-        for (to, from) in [(&mut cx.next, inner.next), (&mut cx.other, inner.other)] {
+        for (to, from) in
+            [(&mut cx.next, inner.next), (&mut cx.again, inner.again), (&mut cx.other, inner.other)]
+        {
             if let Some(frames) = from {
                 crate::scope::add(to, &frames);
             }
@@ -379,7 +382,7 @@ impl<'a> Lower<'a> {
     fn unbinding(&mut self, body: &'a [Stmt], name: &str, cx: &mut Cx, at: Span) -> TermId {
         let term = self.seq(body, cx, &Tail::Next);
         let frame = self.frame;
-        for frames in [&mut cx.next, &mut cx.other].into_iter().flatten() {
+        for frames in [&mut cx.next, &mut cx.again, &mut cx.other].into_iter().flatten() {
             if let Some(k) = frames[frame].vars.get_mut(name) {
                 k.maybe_unbound = true;
                 k.exception = false;

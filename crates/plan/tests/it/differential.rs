@@ -216,6 +216,26 @@ pub const PLANS: &[&str] = &[
     "c = echo(1)\ntry:\n    r = c and [][5]\nexcept IndexError:\n    r = 'none'\nr",
     "c = echo([1, 2])\ntry:\n    r = [1 // 0 for x in c if x > 1]\nexcept ZeroDivisionError:\n    r = 3\nr",
     "[f'{n:{s}}' for n in [45, 1024.0625, 123456789.5] for s in ['+_.0G', '09_.0G', ',.3G', '_.2g', ',E', '012,.1E']]",
+    // What a round assigns before `continue` is there in the next one, after the loop and in its `else`.
+    "n = 0\nfor s in ['1', 'x', '3']:\n    try:\n        v = int(s)\n    except ValueError:\n        bad = s\n        continue\n    n += v\n[n, bad]",
+    "x = 1\nr = []\nfor i in [0, 1]:\n    if i == 0:\n        x = 'a'\n        continue\n    r.append(x * 2)\nr",
+    "x = 1\ni = 0\nr = []\nwhile i < 3:\n    i += 1\n    if i == 1:\n        x = 'a'\n        continue\n    r.append(not x)\nelse:\n    r.append(x * 2)\nr",
+    "d = {'a': 1}\nr = []\nfor i in [0, 1]:\n    if i == 0:\n        d = {'b': 2}\n        continue\n    try:\n        r.append(d['a'])\n    except KeyError:\n        r.append('no')\nr",
+    "for i in [0]:\n    y = 1\n    continue\ny",
+    "x = '5'\nr = []\nfor i in [0, 1]:\n    if i == 0:\n        x = echo('q')\n        continue\n    try:\n        r.append(int(x))\n    except ValueError:\n        r.append('v')\nr",
+    "x = 0\nfor i in [0, 1]:\n    try:\n        if i == 0:\n            x = 'a'\n            continue\n    finally:\n        echo(i)\n    x = x * 2\nx",
+    "x = 0\nfor i in [0, 1]:\n    for j in [0]:\n        if i == 0:\n            x = 'a'\n            break\n    else:\n        continue\n    continue\nx * 2",
+    // A chain of variables, each with what another one had a round before.
+    "a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = a8 = a9 = 1\nr = []\nfor i in range(13):\n    try:\n        r.append(int(a9))\n    except ValueError:\n        r.append('v')\n    a9 = a8\n    a8 = a7\n    a7 = a6\n    a6 = a5\n    a5 = a4\n    a4 = a3\n    a3 = a2\n    a2 = a1\n    a1 = a0\n    a0 = echo('x')\nr",
+    "a0 = 'x'\na1 = a2 = a3 = a4 = a5 = a6 = a7 = a8 = a9 = a10 = a11 = a12 = 1\nfor i in range(14):\n    r = a12 * 2\n    a12 = a11\n    a11 = a10\n    a10 = a9\n    a9 = a8\n    a8 = a7\n    a7 = a6\n    a6 = a5\n    a5 = a4\n    a4 = a3\n    a3 = a2\n    a2 = a1\n    a1 = a0\nr",
+    // A part of a tuple is changed in place; the tuple takes no other one.
+    "t = ('a', [1], {})\nt[1].append(2)\nt[2]['k'] = 2\nt[1][0] = 5\nt",
+    "t = ([1], 2)\nt[0] = 5",
+    "d = {'k': ([], 1)}\nd['k'][0].append(1)\nd",
+    "r = []\nfor k in ['a', -4]:\n    for v in ['abc', [1], (1,)]:\n        try:\n            r.append(v[k])\n        except Exception as e:\n            r.append(str(e))\nr",
+    // Lists that are repeated.
+    "g = [0] * 3\ng[1] = 5\ng.append(1)\ng *= 2\ng[0] = 7\n[g, [[0]] * 2, dict.fromkeys('ab', 0), 2 * ['a']]",
+    "d = dict.fromkeys('ab', 0)\nd['a'] += 1\nd",
 ];
 
 /// Compares a plan. Returns false if it is refused before the run.
@@ -333,6 +353,23 @@ fn code_of(result: Result<serde_json::Value, String>) -> Result<serde_json::Valu
 }
 
 /// `ENTAIL_PLANS` is the number of plans.
+/// `ENTAIL_ALIASES` is the number of plans.
+#[test]
+fn values_with_several_names_are_refused_or_as_in_cpython() {
+    let number =
+        |name: &str, default| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let (count, first): (u64, u64) = (number("ENTAIL_ALIASES", 2_000), number("ENTAIL_ALIASES_FROM", 0));
+    let mut python = Python::start();
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for seed in first..first + count {
+        compared += u64::from(check(&mut python, &generate::alias::plan(seed + 1), &mut wrong));
+    }
+    println!("{compared} of {count} plans compared");
+    none(&wrong);
+    // Most mutate what may have another name.
+    assert!(compared * 20 > count, "{compared} of {count}");
+}
+
 #[test]
 fn generated_plans_mean_what_they_mean_in_cpython() {
     let count = std::env::var("ENTAIL_PLANS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);

@@ -3,6 +3,7 @@
 //! They don't have: fractions that a `float` does not hold exactly, `inf` and `nan`, and orders of sets other
 //! than sorted. Of what is refused before the run they have aliases and what comes of misused types.
 
+pub mod alias;
 mod idioms;
 mod more;
 mod policed;

@@ -393,6 +393,29 @@ const STATEMENTS: &[Statements] = &[
         &[(Kind::Set, "@1")],
     ),
     ("@1 = [@n, 2]\n@2 = @1.pop(«¦0¦-1¦5»)\n@1 *= 2", &[(Kind::List, "@1"), (Kind::Num, "@2")]),
+    // What a round assigns before `continue`.
+    (
+        "@1 = «1¦'t'¦[@n]¦None¦@L»\n@2 = []\nfor @3 in [0, 1, 2]:\n    if @3 == «0¦1¦@n»:\n        @1 = «'a'¦@n¦[1]¦None¦@2¦echo('x')¦@D»\n        «continue¦continue¦@4 = @3\n        continue»\n    «@2.append(@1)¦@2.append(str(@1))¦@2 = [@1]¦@2.append(@1 * 2)¦@2.append(int(@1))¦@2 += [@1]¦@2.append(not @1)»\n«else:\n    @2 = [@1]¦»\n@5 = [@1, @2, «@3¦@4¦0»]",
+        &[(Kind::Any, "@1"), (Kind::List, "@2"), (Kind::List, "@5")],
+    ),
+    (
+        "@1 = 0\nfor @2 in ['1', 'x', echo('3')]:\n    try:\n        @3 = int(@2)\n    except ValueError:\n        @4 = @2\n        «@1 = @2¦@1 = [@2]¦@1 = {'k': @2}¦pass»\n        continue\n    «finally:\n        echo(@1)\n    ¦»«@1 = @3¦pass¦@5 = @1¦@1 = @1 * 2»\n@6 = [@1, «@4¦@3¦@5»]",
+        &[(Kind::Any, "@1"), (Kind::List, "@6")],
+    ),
+    (
+        "@1 = 0\n@2 = {'a': «1¦[]¦'x'»}\nwhile @1 < 3:\n    @1 += 1\n    if @1 == «1¦2¦@n»:\n        «@2 = {'b': 2}¦@2['c'] = @1¦@2 = [0]¦@3 = @2»\n        continue\n    try:\n        @4 = @2[«'a'¦'b'¦0»]\n    except «KeyError¦TypeError¦@C»:\n        @4 = 'none'\n@5 = [@2, @4]",
+        &[(Kind::List, "@5")],
+    ),
+    // Lists that are repeated have one part under several names.
+    (
+        "@1 = «[[@n]] * 2¦2 * [[0], @L]¦[{}] * 2¦dict.fromkeys('ab', [])¦dict.fromkeys('ab', 0)¦[0] * 3¦[[0] * 2 for @2 in range(2)]¦[@2 for @2 in [[]] * 2]¦[*[[]] * 2]»\n«@1[0] = 5¦@1[0].append(1)¦@1['a'] = @n¦@1 *= 2\n@1[0].append(1)¦@1.extend([[]] * 2)\n@1[-1].append(2)¦@3 = @1.pop()\n@3.append(1)¦for @3 in @1:\n    @3.append(1)¦pass»",
+        &[(Kind::Any, "@1")],
+    ),
+    // A chain of variables.
+    (
+        "@1 = @2 = @3 = @4 = @5 = @6 = @7 = «0¦'a'¦[1]»\n@8 = []\nfor @9 in range(«9¦@i»):\n    try:\n        @8.append(«int(@7)¦@7 * 2¦@7 + 1¦str(@7)»)\n    except «ValueError¦TypeError¦@C»:\n        @8.append('v')\n    @7 = @6\n    @6 = @5\n    @5 = @4\n    @4 = @3\n    @3 = @2\n    @2 = @1\n    «@1 = echo('x')¦@1 = @9¦@1 = None¦@1 = [@9]¦if @9 == 1:\n        @1 = 'y'\n        continue»",
+        &[(Kind::List, "@8")],
+    ),
     // Loops.
     (
         "@1 = []\nfor @2 in range(«3¦@i»):\n    for @3 in «'ab'¦[1, @n]¦{'k': 1}»:\n        if @2 == @n:\n            «break¦continue»\n        @1.append(@2)\n    else:\n        @1.append(-1)\nelse:\n    @1.append(-2)",
