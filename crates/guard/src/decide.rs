@@ -62,7 +62,7 @@ impl Turn {
 }
 
 /// A call that may be made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Allowed {
     pub(crate) turn: Turn,
 }

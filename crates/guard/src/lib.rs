@@ -44,6 +44,7 @@
 
 mod decide;
 mod drive;
+mod filter;
 mod gateway;
 mod message;
 mod note;

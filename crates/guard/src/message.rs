@@ -119,6 +119,19 @@ pub(crate) fn own_meta(request: &Value) -> Option<Value> {
     (!meta.is_empty()).then_some(Value::Object(meta))
 }
 
+/// Puts data into a result in place of what was read of it. Nothing else that the server said stays.
+pub(crate) fn put_data(result: &mut Value, data: &Value, wrapped: bool) {
+    let text = data.as_str().map_or_else(|| data.to_string(), String::from);
+    let mut out = json!({"content": [{"type": "text", "text": text}]});
+    if result.get("structuredContent").is_some() {
+        out["structuredContent"] = if wrapped { json!({"result": data}) } else { data.clone() };
+    }
+    if result["resultType"] == "complete" {
+        out["resultType"] = "complete".into();
+    }
+    *result = out;
+}
+
 /// A tool's result as data, and whether that is all that the client is given.
 pub(crate) struct ReadResult {
     /// The data, or the text of a failure.

@@ -54,6 +54,13 @@ pub enum Note {
         /// Tools whose results had raised that label when it was written.
         raised_by: Vec<Name>,
     },
+    /// Items of a result were left out, as the policy says.
+    Filtered {
+        /// The tool.
+        tool: Name,
+        /// Number of items.
+        items: usize,
+    },
     /// A server is gone, for this reason. The others stay.
     Gone(String),
     /// A server that was gone has been started again.
@@ -85,6 +92,9 @@ impl std::fmt::Display for Note {
             Note::Recalled { tool, raised_by } => {
                 let by: Vec<String> = raised_by.iter().map(|n| format!("`{n}`")).collect();
                 write!(f, "`{tool}` read what was written after calls of {}", by.join(", "))
+            }
+            Note::Filtered { tool, items } => {
+                write!(f, "left out {items} items of what `{tool}` returned")
             }
             Note::Gone(how) => write!(f, "the server is gone: {how}"),
             Note::Back => write!(f, "the server is there again"),
@@ -126,6 +136,9 @@ impl Note {
             Note::Recalled { tool, raised_by } => {
                 let by: Vec<&str> = raised_by.iter().map(|n| &**n).collect();
                 json!({"event": "recalled", "tool": &**tool, "raisedBy": by})
+            }
+            Note::Filtered { tool, items } => {
+                json!({"event": "filtered", "tool": &**tool, "items": items})
             }
             Note::Gone(how) => json!({"event": "gone", "message": how}),
             Note::Back => json!({"event": "back"}),

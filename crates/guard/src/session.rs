@@ -4,7 +4,7 @@ use crate::decide::{
     self, Allowed, Decision, Outcome, Question, Refused, SetAnswer, SetRead, Start, Turn, Waiting,
 };
 use crate::program::{self, Programs, ToolSpec};
-use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, Stated};
+use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, PartPath, Stated};
 use diagnostics::{Diagnostic, FileId, Span, clip};
 use machine::{Call, CallCount, Config, ErrorCode, Failure, Machine, Output, Part, Refusal, Response};
 use policy::Policy;
@@ -732,6 +732,26 @@ impl Session {
             config: None,
             ..self.clone()
         }
+    }
+
+    /// Lists of the tool's result of which items are left out, each with the floor.
+    pub(crate) fn filter(&self, tool: &str) -> impl Iterator<Item = (&PartPath, &LabelSpec)> {
+        self.named.filter(tool)
+    }
+
+    /// A copy whose label is that of another copy, joined with a floor.
+    pub(crate) fn joined_label(&self, other: &Session, floor: &LabelSpec) -> Session {
+        let mut out = other.clone();
+        let floor = out.lattice.resolve(floor).unwrap_or_default();
+        out.label = out.lattice.join(out.label, floor);
+        out
+    }
+
+    /// Returns whether the label is at most that of another copy.
+    pub(crate) fn is_within(&self, most: &Session) -> bool {
+        let mut lattice = self.lattice.clone();
+        let most = lattice.label_of(&most.label_data());
+        most.is_some_and(|most| lattice.flows(self.label, most))
     }
 
     /// The label that a result states of itself, in the terms of this session.

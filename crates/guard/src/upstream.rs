@@ -777,6 +777,10 @@ impl<T: Trust> Upstream<T> {
                     Some(error) => (Err(error), None),
                     None => self.read(allowed.tool(), &message["result"], out.session),
                 };
+                let data = match message.get_mut("result") {
+                    Some(result) => self.filtered(&allowed, data, result, out),
+                    None => data,
+                };
                 let kept = reads.map_or(Vec::new(), |keys| self.recalled(&keys));
                 if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, &kept, out) {
                     let is_stateless = message["result"].get("resultType").is_some();
@@ -795,6 +799,28 @@ impl<T: Trust> Upstream<T> {
             }
         }
         out.push(Action::ToClient(message));
+    }
+
+    /// Leaves items out of a result, and out of the message that has it.
+    fn filtered(
+        &self,
+        allowed: &Allowed,
+        data: Result<Data, String>,
+        result: &mut Value,
+        out: &mut Step<'_>,
+    ) -> Result<Data, String> {
+        // A guard that only observes gives what there is.
+        let Some((data, items)) =
+            data.as_ref().ok().filter(|_| !self.observe).and_then(|data| out.session.filtered(allowed, data))
+        else {
+            return data;
+        };
+        if items > 0 {
+            let wrapped = self.bare(allowed.tool()).and_then(|bare| self.wrapped.get(bare)).copied();
+            msg::put_data(result, &data.to_json(), wrapped.unwrap_or(false));
+            out.push(Action::Note(Note::Filtered { tool: allowed.tool().clone(), items }));
+        }
+        Ok(data)
     }
 
     fn own_answer(&mut self, number: u64, message: &Value, out: &mut Step<'_>) {

@@ -13,6 +13,7 @@
 mod check;
 pub mod codes;
 mod delegates;
+mod filter;
 mod memory;
 mod named;
 mod parts;
@@ -100,6 +101,8 @@ struct Signature {
     at_most: Option<u64>,
     /// Keys that it writes and reads.
     memory: Memory,
+    /// Lists of its result of which a guard leaves out items.
+    filter: Vec<filter::FilterRule>,
     /// Patterns of arguments, with their places.
     pattern: Vec<(Name, Pattern, Span)>,
     /// Parameters that only complete calls, with their places.
@@ -314,6 +317,7 @@ impl Policy {
                 says.put(decl, &mut found);
             }
             if let Some(table) = table {
+                table.says.check_filter(decl, &mut found);
                 let memory = self.memory.get(&table.name).unwrap_or(&table.says.memory);
                 table.says.check_memory(memory, decl, &mut found);
             }
@@ -764,6 +768,7 @@ impl PolicyReader {
             "at_most",
             "writes",
             "reads",
+            "filter",
             "allow",
         ];
         let (mut says, mut bound_sets) = (Signature::default(), Vec::new());
@@ -785,6 +790,7 @@ impl PolicyReader {
                 "at_most" => says.at_most = self.count(value),
                 "writes" => says.memory.writes = self.memory_key(value),
                 "reads" => says.memory.reads = self.memory_key(value),
+                "filter" => says.filter = self.filter(value),
                 "plain" => {
                     let Some(forms) = self.table(value, "a table with a form for each parameter") else {
                         continue;

@@ -98,7 +98,7 @@ impl PolicyReader {
         names
     }
 
-    fn part_path(&mut self, text: &str, span: Span) -> Option<PartPath> {
+    pub(super) fn part_path(&mut self, text: &str, span: Span) -> Option<PartPath> {
         let path = PartPath::parse(text);
         if path.is_none() {
             let message = format!("`{}` is not a path", clip(text));
