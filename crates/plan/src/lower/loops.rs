@@ -31,6 +31,15 @@ struct RoundNames {
     index: Name,
 }
 
+/// How much a plan's lowering had noted.
+struct Noted {
+    found: usize,
+    functions: usize,
+    unmoved: usize,
+    /// By statement around, innermost last.
+    made: Vec<usize>,
+}
+
 /// A loop that has been lowered.
 struct EndedLoop<'l> {
     result: TermId,
@@ -123,8 +132,7 @@ impl<'a> Lower<'a> {
             self.frames = head.clone();
             self.pc = inside;
             self.iterated = iterated.clone();
-            let (found, functions, unmoved) = (self.found.len(), self.functions.len(), self.unmoved.len());
-            let made: Vec<usize> = self.places.iter().map(|p| p.made.len()).collect();
+            let before = self.noted();
             let (term, cx) = round(self);
             // A round begins after the one before it, or after its `continue`.
             let mut next = head.clone();
@@ -148,19 +156,32 @@ impl<'a> Lower<'a> {
             if rounds >= EXACT_ROUNDS {
                 self.widen(&mut next, &head, &cx.outs);
             }
-            // What was found there is found again.
-            self.found.truncate(found);
-            self.functions.truncate(functions);
-            self.unmoved.truncate(unmoved);
-            for (place, made) in self.places.iter_mut().zip(made) {
-                place.made.truncate(made);
-            }
+            self.forget(before);
             (head, inside) = (next, decided);
         };
         self.iterated = iterated;
         self.pc = pc;
         self.loops -= 1;
         result
+    }
+
+    fn noted(&self) -> Noted {
+        Noted {
+            found: self.found.len(),
+            functions: self.functions.len(),
+            unmoved: self.unmoved.len(),
+            made: self.places.iter().map(|p| p.made.len()).collect(),
+        }
+    }
+
+    /// Forgets what was noted since: a part that is lowered once more notes it again.
+    fn forget(&mut self, since: Noted) {
+        self.found.truncate(since.found);
+        self.functions.truncate(since.functions);
+        self.unmoved.truncate(since.unmoved);
+        for (place, made) in self.places.iter_mut().zip(since.made) {
+            place.made.truncate(made);
+        }
     }
 
     /// Forgets types and labels of the variables of a loop, and each fact about any variable that a round
@@ -493,12 +514,24 @@ impl<'a> Lower<'a> {
         let list = self.expr(&outer.iter);
         let list = self.items_of(list, at);
         let pc = self.pc;
-        let frame = self.enter(locals);
-        let acc = self.fresh("acc");
-        let (term, taint) = self.generator(generators, list, Folding { acc: &acc, stop, at }, each);
-        self.leave(frame);
-        self.pc = pc;
-        (self.b.let_in(vec![(acc, first)], term, at), taint)
+        let mut inside = pc;
+        loop {
+            self.pc = inside;
+            let before = self.noted();
+            let frame = self.enter(locals.clone());
+            let acc = self.fresh("acc");
+            let folding = Folding { acc: &acc, stop, at };
+            let (term, taint) = self.generator(generators, list.clone(), folding, each);
+            self.leave(frame);
+            self.pc = pc;
+            // An item that ends it decides whether there is another round.
+            let decided = if stop == Stop::Never { inside } else { inside.join(taint) };
+            if decided == inside {
+                return (self.b.let_in(vec![(acc, first)], term, at), taint);
+            }
+            self.forget(before);
+            inside = decided;
+        }
     }
 
     fn generator(

@@ -339,3 +339,17 @@ fn a_principal_that_there_is_not_is_found_before_the_run() {
         assert!(help.is_empty() || found[0].help == [help], "{text}: {found:?}");
     }
 }
+
+/// The answer of one round decides whether there is another one.
+#[test]
+fn calls_in_what_ends_early_are_planned() {
+    for text in [
+        "any(pay(\"bob\", i) == \"x\" for i in [1, 2])",
+        "all(pay(\"bob\", i) == \"ok\" for i in [1, 2])",
+        "r = next((i for i in [1, 2] if pay(\"bob\", i) == \"x\"), 0)",
+    ] {
+        let (made, error) = payments(text, UNTRUSTED);
+        assert_eq!((made.len(), error), (2, None), "{text}");
+        assert_eq!(made, [json!(["bob", 1, null]), json!(["bob", 2, null])], "{text}");
+    }
+}
