@@ -429,7 +429,7 @@ module.exports = grammar({
 
     try: ($) => seq('try', $.block, 'catch', field("name", $.identifier), $.block),
 
-    assert: ($) => seq('assert', $._expression, optional(seq(",", field("message", $.string))), ";"),
+    assert: ($) => seq('assert', $._expression, optional(seq(",", field("message", choice($.string, $.template_expression)))), ";"),
 
     guard: ($) =>
       seq(

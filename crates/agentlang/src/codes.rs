@@ -224,9 +224,9 @@ BAD_OPERAND "A051" "an operator does not work on these types"
 "pipeline p(n: Number) -> String { return f\"n = {n}\"; }"
 
 NOT_COMPARABLE "A052" "two types that can't be compared"
-"`==` and `!=` compare values of one type, an enum with a string, and an option with `null`."
+"`==` and `!=` compare values of one type, an enum with a string, and an option with `null` or a value."
+"pipeline p(n: Option[Number]) -> Bool { return n == \"1\"; }"
 "pipeline p(n: Option[Number]) -> Bool { return n == 1; }"
-"pipeline p(n: Option[Number]) -> Bool { return n != null; }"
 
 NOT_A_VARIANT "A053" "not a variant of the enum"
 "Only the declared variants have the type of an enum."

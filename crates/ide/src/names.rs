@@ -435,7 +435,11 @@ impl Walk {
                         self.variable(name, true);
                         work.extend([a, b]);
                     }
-                    StmtKind::Assert(e, _) | StmtKind::Return(e) => self.expr(e),
+                    StmtKind::Assert(e, message) => {
+                        self.expr(e);
+                        message.iter().flat_map(Template::holes).for_each(|e| self.expr(e));
+                    }
+                    StmtKind::Return(e) => self.expr(e),
                     StmtKind::Guard(name, e, _) => {
                         self.variable(name, false);
                         self.expr(e);

@@ -4,12 +4,14 @@
 
 use core_ir::{Data, Type};
 use serde_json::Value as Json;
+use std::sync::Arc;
 
 /// Reads a reply as data of a type. Reasoning before the answer (`<think>…</think>`) is left out.
 ///
-/// For `Str` (or no type) the text is the value. Enumerations are taken with or without quotes. Everything
-/// else is JSON: the whole text, or what a Markdown code fence encloses, or the text from the first brace or
-/// bracket to the last; models wrap their answers in prose, however they are asked.
+/// For `Str` (or no type) the text is the value. Enumerations, and tags without payload, are taken with or
+/// without quotes. Everything else is JSON: the whole text, or what a Markdown code fence encloses, or the
+/// text from the first brace or bracket to the last. Models wrap their answers in prose, however they are
+/// asked.
 ///
 /// # Errors
 /// The problem, with its path, in words that a model can act on.
@@ -18,9 +20,19 @@ pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     let Some(ty) = ty else { return Ok(Data::str(text)) };
     match base(ty) {
         Type::Str => checked(ty, Data::str(text)),
-        Type::Enum(_) => checked(ty, Data::str(text.trim().trim_matches(['"', '`', '\'']))),
+        Type::Enum(_) => checked(ty, Data::str(unquoted(text))),
+        Type::Variant(tags)
+            if tags.iter().any(|(tag, t)| **tag == *unquoted(text) && t.admits(&Data::Null)) =>
+        {
+            checked(ty, Data::Tag(unquoted(text).into(), Arc::new(Data::Null)))
+        }
         _ => json(text.trim(), ty),
     }
+}
+
+/// A word without the quotes around it.
+fn unquoted(text: &str) -> &str {
+    text.trim().trim_matches(['"', '`', '\''])
 }
 
 /// The text after the reasoning that it begins with. Templates of chats often put the opening mark into the
@@ -133,5 +145,14 @@ mod tests {
         let ty = Type::Enum(Arc::new(e));
         assert_eq!(decode(" \"bug\"\n", Some(&ty)), Ok(Data::str("bug")));
         assert_eq!(decode("nope", Some(&ty)), Err("$: expected one of bug, found `nope`".into()));
+        let fields = Type::record([("n".into(), Type::Num)]);
+        let ty = Type::Variant([("Accept".into(), Type::Null), ("Offer".into(), fields)].into());
+        let accept = Data::Tag("Accept".into(), Arc::new(Data::Null));
+        for text in ["Accept", "\"Accept\"", "`Accept`\n"] {
+            assert_eq!(decode(text, Some(&ty)), Ok(accept.clone()), "{text}");
+        }
+        for text in ["Offer", "Leave"] {
+            assert!(decode(text, Some(&ty)).is_err_and(|e| e.contains("not JSON")), "{text}");
+        }
     }
 }

@@ -96,7 +96,7 @@ impl Checker<'_> {
     fn bind_constant(&mut self, name: &ast::Name, ty: Type) {
         self.bindings += 1;
         let ty = unconditional(&ty);
-        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None };
+        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None, literal: None };
         self.env.set(&name.text, Some(Entry::Bound(binding)));
     }
 

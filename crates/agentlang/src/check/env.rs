@@ -13,13 +13,21 @@ pub(super) struct Binding {
     pub(super) span: Span,
     /// The option that it is an inside of, where a condition has shown that it is not null.
     pub(super) whole: Option<Type>,
+    /// The type of its value with the strings that are written there, `Obj{level: "low"}`, where that says
+    /// more than its type. The value may stand where a type of literals is declared.
+    pub(super) literal: Option<Type>,
 }
 
 impl Binding {
+    /// Its type, with the strings that are written in its value.
+    pub(super) fn precise(&self) -> &Type {
+        self.literal.as_ref().unwrap_or(&self.ty)
+    }
+
     /// The binding without what a condition has shown.
     fn widened(self) -> Binding {
         match self.whole {
-            Some(ty) => Binding { ty, whole: None, ..self },
+            Some(ty) => Binding { ty, whole: None, literal: None, ..self },
             None => self,
         }
     }
@@ -156,14 +164,18 @@ impl Env {
                         Some(Entry::Bound(if a.ty == b.ty { a } else { a.widened() }))
                     }
                     (Some(_), _) if is_place(name) => None,
-                    (Some(Some(Entry::Bound(a))), Some(Entry::Bound(b))) => match optional(&a.ty, &b.ty) {
-                        // That of a way that binds it, so that what is around knows of it.
-                        Some(ty) => {
-                            let id = if Some(a.id) == before { b.id } else { a.id };
-                            Some(Entry::Bound(Binding { id, ty, whole: None, ..a }))
+                    (Some(Some(Entry::Bound(a))), Some(Entry::Bound(b))) => {
+                        let literal = literals_of_both(&a, &b);
+                        match optional(&a.ty, &b.ty).or_else(|| literal.clone()) {
+                            // That of a way that binds it, so that what is around knows of it.
+                            Some(ty) => {
+                                let id = if Some(a.id) == before { b.id } else { a.id };
+                                let literal = literal.filter(|l| *l != ty);
+                                Some(Entry::Bound(Binding { id, ty, whole: None, literal, ..a }))
+                            }
+                            None => Some(Entry::Types { first: (a.span, a.ty), second: (b.span, b.ty) }),
                         }
-                        None => Some(Entry::Types { first: (a.span, a.ty), second: (b.span, b.ty) }),
-                    },
+                    }
                     (Some(Some(Entry::Bound(b))), None) | (Some(None), Some(Entry::Bound(b))) => {
                         Some(Entry::OneWay { bound: b.span, construct })
                     }
@@ -181,6 +193,11 @@ impl Env {
         }
         bound
     }
+}
+
+/// The type of literals that two ways bind a name to, where at least one binds it to written strings.
+fn literals_of_both(a: &Binding, b: &Binding) -> Option<Type> {
+    (a.literal.is_some() || b.literal.is_some()).then(|| optional(a.precise(), b.precise())).flatten()
 }
 
 pub(super) type Changes = HashMap<String, Option<Entry>>;

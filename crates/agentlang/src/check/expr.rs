@@ -87,7 +87,13 @@ impl Checker<'_> {
     ///
     /// Returns its type.
     pub(super) fn expect(&mut self, e: &Expr, want: &Type, because: Option<(Span, String)>) -> Type {
-        let found = self.typed(e, Some(want));
+        let mut found = self.typed(e, Some(want));
+        // A string that is written in the value of a variable is one of the literals of a type.
+        if !fits(&found, want)
+            && let Some(literal) = self.literal_type(e, &found).filter(|t| fits(t, want))
+        {
+            found = literal;
+        }
         // What only a caller knows no run can check, but a condition it can.
         let is_unknown = generics::mentions(want, &self.generics) && !certain(&found, &plain(want));
         if fits(&found, want) && !is_unknown {
@@ -145,6 +151,97 @@ impl Checker<'_> {
         }
         self.report(d);
         found
+    }
+
+    /// The type of a value with the strings that are written in it, such as `Obj{level: "low"}` for
+    /// `{ level: "low" }`. `found` is its type without them.
+    pub(super) fn literal_type(&self, e: &Expr, found: &Type) -> Option<Type> {
+        let ty = stacker::maybe_grow(64 << 10, 1 << 20, || self.with_literals(e, found));
+        (ty != *found).then_some(ty)
+    }
+
+    fn with_literals(&self, e: &Expr, found: &Type) -> Type {
+        let of = |e: &Expr, found: &Type| self.literal_type(e, found).unwrap_or_else(|| found.clone());
+        let field = |fields: &[(core_ir::Name, Type)], name: &str| {
+            fields.iter().find(|(n, _)| **n == *name).map(|(_, t)| t.clone())
+        };
+        match (&e.kind, found) {
+            (ExprKind::Str(s), Type::Str) => {
+                Type::Enum(std::sync::Arc::new(core_ir::EnumType::literals(vec![s.as_str().into()])))
+            }
+            (ExprKind::Paren(inner), _) => of(inner, found),
+            (ExprKind::Var(_), _) => match self.binding_of(e) {
+                Some(b) if b.ty == *found => b.precise().clone(),
+                _ => found.clone(),
+            },
+            (ExprKind::Field(base, name), _) => {
+                let mut of_name = found;
+                let inner = self.binding_of(base).map(Binding::precise);
+                if let Some(Type::Record(fields)) = inner {
+                    of_name = fields.iter().find(|(n, _)| **n == *name.text).map_or(found, |(_, t)| t);
+                }
+                of_name.clone()
+            }
+            (ExprKind::Record(fields), Type::Record(types)) => Type::record(types.iter().map(|(n, t)| {
+                let value = fields.iter().find(|(m, _)| *m.text == **n);
+                (n.clone(), value.map_or_else(|| t.clone(), |(_, e)| of(e, t)))
+            })),
+            (ExprKind::Update(base, fields), Type::Record(types)) => {
+                let before = self.binding_of(base).map(Binding::precise);
+                Type::record(types.iter().map(|(n, t)| {
+                    let value = fields.iter().find(|(m, _)| *m.text == **n);
+                    let kept = || match &before {
+                        Some(Type::Record(all)) => field(all, n).unwrap_or_else(|| t.clone()),
+                        _ => t.clone(),
+                    };
+                    (n.clone(), value.map_or_else(kept, |(_, e)| of(e, t)))
+                }))
+            }
+            (ExprKind::List(items), Type::List(item)) if !items.is_empty() => {
+                let all = items.iter().map(|e| of(e, item));
+                all.map(Some)
+                    .reduce(|a, b| join(&a?, &b?))
+                    .flatten()
+                    .map_or_else(|| found.clone(), Type::list)
+            }
+            (ExprKind::If(None, _, a, b), _) => {
+                join(&of(a, found), &of(b, found)).unwrap_or_else(|| found.clone())
+            }
+            (ExprKind::Match(_, arms), _) => {
+                let all = arms.iter().map(|arm| of(&arm.value, found));
+                all.map(Some).reduce(|a, b| join(&a?, &b?)).flatten().unwrap_or_else(|| found.clone())
+            }
+            (ExprKind::Block(lets, value), _) if lets.is_empty() => of(value, found),
+            // What is bound in it is no longer known.
+            (ExprKind::Block(..), _) => found.clone(),
+            (ExprKind::Call(name, args), _) if is_part_of_first(&name.text) => {
+                args.first().map_or_else(|| found.clone(), |list| of(list, found))
+            }
+            (ExprKind::Endorse(_, values, other), Type::Str) => {
+                let all = values.iter().chain(other.as_deref()).map(|e| of(e, &Type::Str));
+                all.map(Some).reduce(|a, b| join(&a?, &b?)).flatten().unwrap_or_else(|| found.clone())
+            }
+            _ => found.clone(),
+        }
+    }
+
+    /// The binding of a variable.
+    fn binding_of(&self, e: &Expr) -> Option<&Binding> {
+        match &e.kind {
+            ExprKind::Var(name) => match self.env.get(name)? {
+                Entry::Bound(b) => Some(b),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Keeps the strings that are written in the value of a variable.
+    pub(super) fn bind_literal(&mut self, name: &ast::Name, literal: Option<Type>) {
+        if let (Some(_), Some(Entry::Bound(b))) = (&literal, self.env.get(&name.text)) {
+            let entry = Entry::Bound(Binding { literal, ..b.clone() });
+            self.env.set(&name.text, Some(entry));
+        }
     }
 
     /// The declared type of a variable, whose value must fit it.
@@ -253,7 +350,9 @@ impl Checker<'_> {
                         None => self.typed(&l.value, None),
                     };
                     self.facts.variables.push((l.name.span, ty.clone()));
+                    let literal = self.literal_type(&l.value, &ty);
                     self.bind(&l.name, ty);
+                    self.bind_literal(&l.name, literal);
                 }
                 let ty = self.expr(value, want);
                 self.env.undo(mark);
@@ -446,7 +545,7 @@ impl Checker<'_> {
         self.report(d);
         // Reported once; what follows from it is not worth another message.
         self.bindings += 1;
-        let binding = Binding { id: self.bindings, ty: Type::Dyn, span, whole: None };
+        let binding = Binding { id: self.bindings, ty: Type::Dyn, span, whole: None, literal: None };
         self.env.set(name, Some(Entry::Bound(binding)));
         Type::Dyn
     }
@@ -588,9 +687,9 @@ impl Checker<'_> {
         }
         let mut all: Option<(Type, Span)> = None;
         // Empty lists among the items are lists of what the others are lists of.
-        let (empty, others): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(|i| is_empty_list(i));
+        let (empty, others): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(|i| has_empty_list(i));
         for item in others.into_iter().chain(empty) {
-            let known = all.as_ref().map(|(t, _)| t.clone()).filter(|_| is_empty_list(item));
+            let known = all.as_ref().map(|(t, _)| t.clone()).filter(|_| has_empty_list(item));
             let ty = self.expr(item, known.as_ref());
             all = match all {
                 None => Some((ty, item.span)),
@@ -703,7 +802,7 @@ impl Checker<'_> {
             }
         };
         // An enum and another text are a text, so a variant is not asked for.
-        let want = Some(&inside).filter(|t| !matches!(t, Type::Enum(_)));
+        let want = Some(&inside).filter(|t| !matches!(t, Type::Enum(_)) || is_one_of(b, t));
         let found = self.expr(b, want);
         join(&inside, &found).unwrap_or_else(|| {
             let d = misfit(&found, &inside, b.span).remark(a.span, "what stands here instead of null");
@@ -780,19 +879,39 @@ impl Checker<'_> {
             while let ExprKind::Paren(inner) = &e.kind {
                 e = inner;
             }
-            if let (ExprKind::Str(s), Type::Str, Type::Enum(variants)) = (&e.kind, t, other) {
+            if let (ExprKind::Str(s), Type::Str, Some(variants)) = (&e.kind, t, variants_of(other))
+                && !variants.variants.iter().any(|v| **v == **s)
+            {
                 let mut d = not_a_variant(s, e.span, variants);
                 d.level = diagnostics::Level::Warn;
                 d.code = codes::NEVER_EQUAL;
-                d.message =
-                    format!("no `{}` is `{s}`, so this is always {}", variants.name, op == BinaryOp::Ne);
+                let of = show(&Type::Enum(variants.clone()));
+                d.message = format!(
+                    "no {} is `{s}`, so this is always {}",
+                    if variants.is_literal() { of } else { format!("`{of}`") },
+                    op == BinaryOp::Ne
+                );
                 self.report(d);
             }
         }
     }
 
     pub(super) fn call(&mut self, f: &Function, name: &ast::Name, args: &[Expr], span: Span) -> Type {
-        let types: Vec<Type> = args.iter().map(|a| self.expr(a, None)).collect();
+        let mut types: Vec<Type> = Vec::new();
+        for arg in args {
+            // An item of a list is of the type of the others.
+            let item = match (f.name, &types[..]) {
+                ("append" | "contains", [Type::List(item)]) => Some((**item).clone()),
+                _ => None,
+            };
+            let found = self.expr(arg, item.as_ref().filter(|t| is_one_of(arg, t)));
+            types.push(match item {
+                Some(item) if !found.is_subtype(&item) => {
+                    self.literal_type(arg, &found).filter(|t| t.is_subtype(&item)).unwrap_or(found)
+                }
+                _ => found,
+            });
+        }
         if f.name == "to_string"
             && let ([arg], [ty]) = (args, &types[..])
             && super::holds_numbers(ty)
@@ -918,11 +1037,35 @@ impl Checker<'_> {
     }
 }
 
-/// Returns true if two values can be equal, or one of them absent.
+/// Returns true if two values can be equal: they are of one type, texts, or one of them may be absent.
 pub(super) fn comparable(a: &Type, b: &Type) -> bool {
-    alike(a, b)
-        || matches!((a, b), (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null))
-        || matches!((a, b), (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)))
+    stacker::maybe_grow(64 << 10, 1 << 20, || {
+        alike(a, b)
+            || match (a, b) {
+                (Type::Refined(r), t) | (t, Type::Refined(r)) => comparable(&r.0, t),
+                (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null) => true,
+                (Type::Enum(x), Type::Enum(y)) => {
+                    (x.is_literal() || y.is_literal()) && x.variants.iter().any(|v| y.variants.contains(v))
+                }
+                (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)) => true,
+                (Type::Option(x), Type::Option(y)) | (Type::List(x), Type::List(y)) => comparable(x, y),
+                (Type::Option(x), t) | (t, Type::Option(x)) => comparable(x, t),
+                (Type::Record(x), Type::Record(y)) => {
+                    x.len() == y.len()
+                        && x.iter().all(|(n, t)| y.iter().any(|(m, u)| n == m && comparable(t, u)))
+                }
+                _ => false,
+            }
+    })
+}
+
+/// The enumeration of which a value is, if it is there.
+fn variants_of(ty: &Type) -> Option<&std::sync::Arc<core_ir::EnumType>> {
+    match ty {
+        Type::Enum(e) => Some(e),
+        Type::Option(t) => variants_of(t),
+        _ => None,
+    }
 }
 
 /// Returns true for `[]`, also as the value of a block.
@@ -935,6 +1078,28 @@ pub(super) fn is_empty_list(e: &Expr) -> bool {
             _ => return false,
         }
     }
+}
+
+/// Returns true for a function whose result has items of its first argument.
+fn is_part_of_first(name: &str) -> bool {
+    matches!(name, "slice" | "reverse" | "unique" | "filter" | "sort_by" | "sort")
+}
+
+/// Returns true for a string that is one of the literals of a type, and for `[]` where the type is a list.
+pub(super) fn is_one_of(e: &Expr, ty: &Type) -> bool {
+    match (&e.kind, ty) {
+        (ExprKind::Paren(inner), t) => is_one_of(inner, t),
+        (_, Type::Option(t)) => is_one_of(e, t),
+        (ExprKind::Str(s), Type::Enum(t)) => t.variants.iter().any(|v| **v == **s),
+        (ExprKind::List(items), Type::List(_)) => items.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns true for `[]`, and for a record with such a field: what its items are, another value says.
+fn has_empty_list(e: &Expr) -> bool {
+    is_empty_list(e)
+        || matches!(&e.kind, ExprKind::Record(fields) if fields.iter().any(|(_, e)| has_empty_list(e)))
 }
 
 /// Returns the counterpart of another language's constant.

@@ -1,7 +1,7 @@
 //! The rules of what only computes: `fn`, functions as arguments, and `if`, `match` and records with a value.
 
 use super::calls::{arity, takes, usage};
-use super::expr::is_empty_list;
+use super::expr::{is_empty_list, is_one_of};
 use super::statements::Cases;
 use super::{Checker, Pure, count, duplicate, suggest};
 use crate::codes;
@@ -357,7 +357,15 @@ impl Checker<'_> {
     /// `{ ...r, name: e }`: the record with these fields set.
     pub(super) fn update(&mut self, of: &Expr, fields: &[(Name, Expr)], want: Option<&Type>) -> Type {
         let base = self.expr(of, None);
-        let set = self.record(fields, want);
+        // A field is set to a value of its type, if it can have one.
+        let own = match (&base, want) {
+            (Type::Record(before), None) => Some(Type::record(before.iter().filter_map(|(name, ty)| {
+                let value = fields.iter().find(|(n, _)| *n.text == **name).map(|(_, e)| e)?;
+                is_one_of(value, ty).then(|| (name.clone(), ty.clone()))
+            }))),
+            _ => None,
+        };
+        let set = self.record(fields, want.or(own.as_ref()));
         match (&base, set) {
             (Type::Record(before), Type::Record(set)) => {
                 let kept = before.iter().filter(|(n, _)| !set.iter().any(|(m, _)| m == n)).cloned();
@@ -519,9 +527,12 @@ fn each_expression<'a>(stmt: &'a ast::Stmt, f: &mut dyn FnMut(&'a Expr)) {
         | While(e, ..)
         | For(_, e, _)
         | Match(e, _)
-        | Assert(e, _)
         | Guard(_, e, _)
         | Return(e) => e.walk(f),
+        Assert(e, message) => {
+            e.walk(f);
+            message.iter().flat_map(ast::Template::holes).for_each(|e| e.walk(f));
+        }
         Run(run) => match &run.args {
             Args::Named(args) => args.iter().for_each(|(_, e)| e.walk(f)),
             Args::Positional(args) => args.iter().for_each(|e| e.walk(f)),

@@ -213,7 +213,7 @@ impl Checker<'_> {
         self.bindings += 1;
         // What a condition says of a value holds until the variable is bound anew, which a loop may do.
         let ty = unconditional(&ty);
-        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None };
+        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None, literal: None };
         self.env.forget_places(&name.text);
         self.env.set(&name.text, Some(Entry::Bound(binding)));
     }

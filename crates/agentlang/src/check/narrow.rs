@@ -130,6 +130,7 @@ impl Checker<'_> {
                 ty: s.inside.clone(),
                 span,
                 whole: Some(s.whole.clone()),
+                literal: None,
             });
             match s.place == s.root {
                 true => self.env.set(&s.root, Some(entry)),

@@ -155,7 +155,9 @@ impl Checker<'_> {
                     }
                 };
                 self.facts.variables.push((name.span, ty.clone()));
+                let literal = self.literal_type(e, &ty);
                 self.bind(name, ty);
+                self.bind_literal(name, literal);
             }
             StmtKind::Parallel { .. } | StmtKind::ParallelFor(..) if self.pure.is_some() => {
                 if let Some(pure) = self.pure {
@@ -210,7 +212,11 @@ impl Checker<'_> {
             }
             StmtKind::For(name, list, body) => {
                 let item = self.items(list);
-                self.looping(stmt.span, list.span, body, Some(&name.text), |c| c.bind(name, item));
+                let literal = self.literal_item(list, &item);
+                self.looping(stmt.span, list.span, body, Some(&name.text), |c| {
+                    c.bind(name, item);
+                    c.bind_literal(name, literal);
+                });
             }
             StmtKind::ParallelFor(name, list, max, body) => {
                 self.parallel_for(stmt.span, name, list, max.as_ref(), body);
@@ -227,8 +233,12 @@ impl Checker<'_> {
                 leave(&mut caught, &name.text, bound, known);
                 self.merge(stmt.span, &[tried, caught], "`try`");
             }
-            StmtKind::Assert(e, _) => {
+            StmtKind::Assert(e, message) => {
                 self.condition(e);
+                if let Some(message) = message {
+                    let fails = self.shown_by(e, false);
+                    self.under(fails, |c| c.template(message));
+                }
                 self.assume(e, true);
             }
             StmtKind::Guard(name, e, _) => {
@@ -377,7 +387,8 @@ impl Checker<'_> {
                 (_, Some(Entry::Bound(b))) => {
                     self.bindings += 1;
                     let ty = Type::list(b.ty.clone());
-                    let list = Binding { id: self.bindings, ty, span: b.span, whole: None };
+                    let literal = b.literal.clone().map(Type::list);
+                    let list = Binding { id: self.bindings, ty, span: b.span, whole: None, literal };
                     self.env.set(&name, Some(Entry::Bound(list)));
                     outs.push(name);
                 }
@@ -386,6 +397,14 @@ impl Checker<'_> {
             }
         }
         self.facts.outs.insert(stmt, outs.into());
+    }
+
+    /// The type of an item of a list with the strings that are written in it.
+    fn literal_item(&self, list: &Expr, item: &Type) -> Option<Type> {
+        match self.literal_type(list, &Type::list(item.clone()))? {
+            Type::List(literal) => Some((*literal).clone()),
+            _ => None,
+        }
     }
 
     pub(super) fn items(&mut self, list: &Expr) -> Type {

@@ -314,7 +314,7 @@ impl SurfaceLowering<'_> {
     }
 
     /// An operand of a function. One of `to_string` that may be a number is shown as a decimal.
-    fn operand(&mut self, e: &Expr) -> TermId {
+    pub(super) fn operand(&mut self, e: &Expr) -> TermId {
         let value = self.expr(e);
         self.shown(value, e.span)
     }

@@ -6,7 +6,7 @@ use super::taint::Taint;
 use super::variables::Held;
 use crate::decls::{CallableKind, Param, Signature};
 use crate::functions::{self, Operation};
-use core_ir::{Bound, BoundOrigin, Data, IfSugar, Name, Num, Prim, Term, TermId};
+use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use syntax::agent::ast::{self, Expr, ExprKind, ValueArm};
 
@@ -187,14 +187,7 @@ impl SurfaceLowering<'_> {
         let (bound, origin) = match self.length(list) {
             // The last round gives the state.
             Some(n) => (Bound::Finite(n.max(1)), None),
-            None => {
-                let source = self.c.files.text(list.span).unwrap_or("the list");
-                let origin = format!(
-                    "the length of `{}`, which is known only when it runs",
-                    diagnostics::clip(source)
-                );
-                (Bound::Infinite, Some(BoundOrigin::Default(origin.into())))
-            }
+            None => (Bound::Infinite, Some(self.length_of(list.span))),
         };
         let [items, again, state, so_far, item] =
             ["items", "again", "state", "so_far", "item"].map(|n| self.b.fresh(n));

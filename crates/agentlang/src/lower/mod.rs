@@ -26,8 +26,8 @@ use super::decls::{CallableKind, Decls, Param, Signature};
 use super::exits::ExitTable;
 use super::{Entry, EntryKind, check::Facts, rows::ROW};
 use core_ir::{
-    BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, LatticeKind, Name, Prim, StoreId,
-    Term, TermId, ToolDecl, ToolId, Type,
+    BoundOrigin, BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, LatticeKind, Name,
+    Prim, StoreId, Term, TermId, ToolDecl, ToolId, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use std::collections::{HashMap, HashSet};
@@ -210,7 +210,49 @@ impl<'a> SurfaceLowering<'a> {
     }
 }
 
+/// The text of an expression on one line without comments, the same however it is laid out.
+pub(super) fn on_one_line(source: &str) -> String {
+    let mut line = String::new();
+    let (mut is_quoted, mut is_apart, mut characters) = (false, false, source.chars());
+    while let Some(c) = characters.next() {
+        let rest = characters.as_str();
+        if !is_quoted && (c == '-' && rest.starts_with('-') || c == '/' && rest.starts_with('/')) {
+            // A comment.
+            characters = rest[rest.find('\n').unwrap_or(rest.len())..].chars();
+            is_apart = true;
+        } else if is_quoted || !c.is_whitespace() {
+            let last = line.chars().last();
+            if !is_quoted && matches!(c, ')' | ']' | '}') && last == Some(',') {
+                line.pop();
+            }
+            let word_before = last.is_some_and(|l| l.is_alphanumeric() || l == '_' || l == ')');
+            let is_tight =
+                last.is_none_or(|l| matches!(l, '(' | '[')) || matches!(c, ')' | ']' | '.' | ',' | ';');
+            let inside_braces = !is_quoted && (last == Some('{') || c == '}');
+            if !is_quoted && (is_apart && !is_tight || c == '{' && word_before || inside_braces) {
+                line.push(' ');
+            }
+            is_apart = false;
+            line.push(c);
+            is_quoted ^= c == '"';
+            if c == '\\' && is_quoted {
+                line.extend(characters.next());
+            }
+        } else {
+            is_apart = true;
+        }
+    }
+    line
+}
+
 impl SurfaceLowering<'_> {
+    /// The reason why a loop over a list has no bound.
+    fn length_of(&self, list: Span) -> BoundOrigin {
+        let source = on_one_line(self.c.files.text(list).unwrap_or("the list"));
+        let source = diagnostics::clip(&source);
+        BoundOrigin::Default(format!("the length of `{source}`, which is known only when it runs").into())
+    }
+
     /// The term of a name with what it uses.
     fn finish(mut self, root: TermId, name: &str, at: Span) -> Result<Code, Vec<Diagnostic>> {
         self.set_tools();

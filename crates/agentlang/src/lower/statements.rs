@@ -3,14 +3,14 @@
 use super::expr::prim_of;
 use super::taint::Taint;
 use super::variables::Mode;
-use super::{MAX_COPIES, Region, Rest, SurfaceLowering};
+use super::{MAX_COPIES, Region, Rest, SurfaceLowering, on_one_line};
 use crate::check::number;
 use crate::predicate;
 use crate::types::most_items;
 use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId, Type};
 use diagnostics::Span;
 use std::sync::Arc;
-use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, PatternForm, Run, Stmt, StmtKind};
+use syntax::agent::ast::{self, Args, Block, Expr, ExprKind, PatternForm, Run, Stmt, StmtKind, TemplatePart};
 
 /// Header of a loop.
 pub(super) struct Over {
@@ -522,14 +522,7 @@ impl SurfaceLowering<'_> {
         let (bound, origin) = match self.length(list) {
             // A loop without a round is no loop; one that may have one has none if there is no item.
             Some(n) => (Bound::Finite(n.max(1)), None),
-            None => {
-                let source = self.c.files.text(at).unwrap_or("the list");
-                let origin = format!(
-                    "the length of `{}`, which is known only when it runs",
-                    diagnostics::clip(source)
-                );
-                (Bound::Infinite, Some(BoundOrigin::Default(origin.into())))
-            }
+            None => (Bound::Infinite, Some(self.length_of(at))),
         };
         let items = self.b.fresh("items");
         let value = self.expr(list);
@@ -797,13 +790,8 @@ impl SurfaceLowering<'_> {
     }
 
     /// An assertion; a comparison that fails shows both sides.
-    pub(super) fn assertion(&mut self, e: &Expr, message: Option<&ast::StrLit>, at: Span) -> TermId {
-        let source = self.c.files.text(e.span).unwrap_or("");
-        let text = match message {
-            Some(m) => format!("assertion failed: {}", m.value),
-            None => format!("assertion failed: {source}"),
-        };
-        let mut e = e;
+    pub(super) fn assertion(&mut self, e: &Expr, message: Option<&ast::Template>, at: Span) -> TermId {
+        let (written, mut e) = (e, e);
         while let ExprKind::Paren(inner) = &e.kind {
             e = inner;
         }
@@ -815,22 +803,51 @@ impl SurfaceLowering<'_> {
             let (va, vb) = (self.expr(a), self.expr(b));
             let operands = vec![self.b.var(left.clone(), a.span), self.b.var(right.clone(), b.span)];
             let condition = self.b.add(Term::Prim(prim, operands), e.span);
-            let parts = vec![
-                self.b.lit(&*format!("{text} (left: "), at),
+            let (mut parts, mut text) = self.failure(written, message, at);
+            text.push_str(" (left: ");
+            parts.push(self.b.lit(&*text, at));
+            parts.extend([
                 self.b.var(left.clone(), a.span),
                 self.b.lit(", right: ", at),
                 self.b.var(right.clone(), b.span),
                 self.b.lit(")", at),
-            ];
+            ]);
             let message = self.b.add(Term::Prim(Prim::Format, parts), at);
             let fail = self.b.add(Term::Fail(message), at);
             let test = self.b.add(Term::If(condition, passed, fail, IfSugar::Plain), at);
             return self.b.let_in(vec![(left, va), (right, vb)], test, at);
         }
         let condition = self.expr(e);
-        let message = self.b.lit(&*text, at);
+        let (mut parts, text) = self.failure(written, message, at);
+        let text = self.b.lit(&*text, at);
+        let message = match parts.is_empty() {
+            true => text,
+            false => {
+                parts.push(text);
+                self.b.add(Term::Prim(Prim::Format, parts), at)
+            }
+        };
         let fail = self.b.add(Term::Fail(message), at);
         self.b.add(Term::If(condition, passed, fail, IfSugar::Plain), at)
+    }
+
+    /// The message of an assertion that fails: the parts up to the last hole, and the text after it.
+    fn failure(&mut self, e: &Expr, message: Option<&ast::Template>, at: Span) -> (Vec<TermId>, String) {
+        let (mut parts, mut text) = (Vec::new(), String::from("assertion failed: "));
+        let Some(message) = message else {
+            text.push_str(&on_one_line(self.c.files.text(e.span).unwrap_or("")));
+            return (parts, text);
+        };
+        for part in &message.parts {
+            match part {
+                TemplatePart::Text(t) => text.push_str(&t.value),
+                TemplatePart::Hole(e) => {
+                    parts.push(self.b.lit(&*std::mem::take(&mut text), at));
+                    parts.push(self.operand(e));
+                }
+            }
+        }
+        (parts, text)
     }
 
     pub(super) fn guarded(&mut self, term: TermId, name: &str, e: &Expr, retry: u32, at: Span) -> TermId {

@@ -6,7 +6,7 @@ use core_ir::{Data, Name, Term, TermId, Type};
 use diagnostics::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
-use syntax::agent::ast::{Block, ClauseKind, Expr, Run, Stmt, StmtKind};
+use syntax::agent::ast::{self, Block, ClauseKind, Expr, Run, Stmt, StmtKind};
 
 /// Lowered variable: the name that holds its value, and an upper bound on its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,9 +118,11 @@ pub(super) fn expressions_of(stmt: &Stmt) -> Vec<&Expr> {
         | StmtKind::For(_, e, _)
         | StmtKind::ParallelFor(_, e, ..)
         | StmtKind::Match(e, _)
-        | StmtKind::Assert(e, _)
         | StmtKind::Guard(_, e, _)
         | StmtKind::Return(e) => vec![e],
+        StmtKind::Assert(e, message) => {
+            std::iter::once(e).chain(message.iter().flat_map(ast::Template::holes)).collect()
+        }
         StmtKind::Try(..) | StmtKind::Break | StmtKind::Continue | StmtKind::Error(_) => Vec::new(),
     }
 }

@@ -10,8 +10,8 @@ use machine::{Call, Machine, Output, Response};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use syntax::agent::ast::{
-    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, TypeExpr, TypeKind,
-    UnaryOp,
+    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, TemplatePart, TypeExpr,
+    TypeKind, UnaryOp,
 };
 use syntax::agent::parse;
 
@@ -240,7 +240,14 @@ impl Interpreter {
             }
             StmtKind::Assert(e, message) => {
                 if self.expr(e) != Data::Bool(true) {
-                    let text = &message.as_ref().unwrap().value;
+                    let parts = message.as_ref().unwrap().parts.iter().map(|part| match part {
+                        TemplatePart::Text(t) => t.value.clone(),
+                        TemplatePart::Hole(e) => match self.expr(e) {
+                            Data::Str(s) => s.to_string(),
+                            other => panic!("{other:?}"),
+                        },
+                    });
+                    let text: String = parts.collect();
                     return Err(Signal::Fail(format!("assertion failed: {text}"), Vec::new()));
                 }
             }
@@ -608,8 +615,9 @@ impl Choices<'_> {
 
     fn condition(&mut self) -> String {
         let x = self.number();
-        match self.below(4) {
+        match self.below(5) {
             0 => format!("{x} == {}", self.below(4)),
+            4 => format!("{} == {x}", ["o", "n", "r?.j"][self.below(3) as usize]),
             1 => format!("!({x} < {})", self.var()),
             2 => format!("({x}) % 2 == 0"),
             _ => format!("{x} < {}", self.var()),
@@ -701,7 +709,20 @@ impl Choices<'_> {
                 out.push_str(&line);
             }
             28 => {
-                let line = format!("let v = \"{}\"; ", ["a", "b"][self.below(2) as usize]);
+                let value = ["a", "b"][self.below(2) as usize];
+                let line = match self.below(3) {
+                    0 => format!("let v = \"{value}\"; "),
+                    // The strings that a variable is bound to on all ways are literals.
+                    1 => format!(
+                        "let w = \"{value}\"; if {} {{ let w = \"b\"; }} let {} = lit(w); ",
+                        self.condition(),
+                        self.var()
+                    ),
+                    _ => format!(
+                        "let w = {{ x: \"{value}\", y: 1 }}; let {} = lit({{ ...w, y: 2 }}.x) + lit(w.x); ",
+                        self.var()
+                    ),
+                };
                 out.push_str(&line);
             }
             29 => {
@@ -794,14 +815,18 @@ impl Choices<'_> {
                 self.block(depth, in_loop, out);
             }
             15 => {
-                out.push_str(&format!("assert {} == {} || true == true, \"m\"; ", self.var(), self.below(3)))
+                let message = ["\"m\"", "f\"m{s}\"", "f\"{if true { \"m\" } else { s }}\""];
+                let message = message[self.below(3) as usize];
+                let line = format!("assert {} == {} || true == true, {message}; ", self.var(), self.below(3));
+                out.push_str(&line);
             }
             16 if in_loop => {
                 out.push_str(["break; ", "continue; "][self.below(2) as usize]);
                 return true;
             }
             16 => {
-                let c = format!("assert !({}), \"n\"; ", self.condition());
+                let message = ["\"n\"", "f\"n{s}\""][self.below(2) as usize];
+                let c = format!("assert !({}), {message}; ", self.condition());
                 out.push_str(&c);
             }
             _ => {
@@ -919,6 +944,10 @@ const MISTAKES: &[&str] = &[
     "match s { \"x\" => { } }",
     "let k1 = lit(\"c\");",
     "let k2 = lit(s);",
+    "let j1 = \"c\"; let j2 = lit(j1);",
+    "let j3 = { x: s }; let j4 = lit(j3.x);",
+    "let j5 = o == s;",
+    "assert a == 1, f\"{nobody}\";",
     "let k3: Small = -1;",
     "let k4 = K + s;",
     "let k6 = pick([a], s);",

@@ -47,6 +47,16 @@ pub struct Template {
     pub span: Span,
 }
 
+impl Template {
+    /// The expressions in its holes.
+    pub fn holes(&self) -> impl Iterator<Item = &Expr> {
+        self.parts.iter().filter_map(|p| match p {
+            TemplatePart::Hole(e) => Some(e),
+            TemplatePart::Text(_) => None,
+        })
+    }
+}
+
 /// A part of a [`Template`].
 #[derive(Clone, Debug)]
 pub enum TemplatePart {
@@ -637,7 +647,7 @@ pub enum StmtKind {
     /// `try { … } catch x { … }`
     Try(Block, Name, Block),
     /// `assert e, "message";`
-    Assert(Expr, Option<StrLit>),
+    Assert(Expr, Option<Template>),
     /// `guard x where e retry n;`
     Guard(Name, Expr, Option<Number>),
     /// `return e;`
@@ -790,14 +800,7 @@ impl Expr {
                 std::iter::once(&**e).chain(fields.iter().map(|(_, e)| e)).collect()
             }
             ExprKind::List(es) | ExprKind::Call(_, es) => es.iter().collect(),
-            ExprKind::Template(t) => t
-                .parts
-                .iter()
-                .filter_map(|p| match p {
-                    TemplatePart::Hole(e) => Some(e),
-                    TemplatePart::Text(_) => None,
-                })
-                .collect(),
+            ExprKind::Template(t) => t.holes().collect(),
             ExprKind::Endorse(e, es, other) => {
                 std::iter::once(&**e).chain(es).chain(other.as_deref()).collect()
             }

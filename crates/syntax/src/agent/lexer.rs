@@ -112,11 +112,27 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
         }
         let start = at;
         let token = if rest.starts_with("f\"") {
-            at = string_end(file, text, at + 1, &mut out);
+            at = match template_end(&text[at + 1..]) {
+                Some(length) => at + 1 + length,
+                // A hole that isn't closed: the string ends where one without holes does.
+                None => string_end(file, text, at + 1, &mut out),
+            };
             Token::Template
         } else if c == '"' {
             at = string_end(file, text, at, &mut out);
             Token::Str
+        } else if let Some(length) = escaped_string(rest) {
+            at += length;
+            out.diagnostics.push(
+                Diagnostic::error("A001", "a quote in a hole has no backslash before it", span(start, at))
+                    .help("a hole has strings of its own: `f\"{names.join(\", \")}\"`")
+                    .fix(Fix {
+                        span: span(start, at),
+                        replacement: rest[1..length - 2].to_string() + "\"",
+                        applicability: Applicability::Unsafe,
+                    }),
+            );
+            Token::Bad
         } else if let Some(length) = other_quoted(rest) {
             at += length;
             out.diagnostics.push(
@@ -173,6 +189,13 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
 
 /// Quotes that are a slip from another language, or from a word processor.
 const OTHER_QUOTES: [char; 3] = ['\'', '“', '‘'];
+
+/// The length of a string between `\"` and `\"`.
+fn escaped_string(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix("\\\"")?;
+    let line = &inside[..inside.find(['\n', '\r']).unwrap_or(inside.len())];
+    Some(2 + line.find("\\\"")? + 2)
+}
 
 /// Returns the closing counterpart of one of [`OTHER_QUOTES`].
 fn closing(quote: char) -> char {
@@ -233,6 +256,26 @@ fn number_length(text: &str) -> usize {
         }
     }
     n
+}
+
+/// The length of a string with holes on one line, if it ends there. A hole has strings of its own:
+/// `f"{names.join(", ")}"`.
+fn template_end(text: &str) -> Option<usize> {
+    if text.starts_with("\"\"\"") {
+        return None;
+    }
+    let mut at = 1;
+    loop {
+        let rest = text.get(at..)?;
+        at += match rest.chars().next()? {
+            '"' => return Some(at + 1),
+            '\n' | '\r' => return None,
+            '\\' => 1 + rest[1..].chars().next()?.len_utf8(),
+            '{' if rest.starts_with("{{") => 2,
+            '{' => hole_length(rest)?,
+            c => c.len_utf8(),
+        };
+    }
 }
 
 /// The end of the string that begins with the quote at `at`. A string in single quotes ends with its
@@ -430,11 +473,23 @@ fn layout(inner: &str) -> (usize, usize) {
     (first, indent)
 }
 
-/// The length of a hole with its braces. Braces inside nest, strings can't occur.
+/// The length of a hole with its braces. Braces inside nest, and those in its strings are text.
 fn hole_length(text: &str) -> Option<usize> {
     let mut depth = 0usize;
-    for (i, c) in text.char_indices() {
+    let mut characters = text.char_indices();
+    while let Some((i, c)) = characters.next() {
         match c {
+            '"' => loop {
+                match characters.next()?.1 {
+                    '"' => break,
+                    '\n' => return None,
+                    '\\' => {
+                        characters.next()?;
+                    }
+                    _ => {}
+                }
+            },
+            '\\' if characters.as_str().starts_with('"') => return escaped_hole(text),
             '{' => depth += 1,
             '}' => {
                 depth -= 1;
@@ -443,6 +498,28 @@ fn hole_length(text: &str) -> Option<usize> {
                 }
             }
             '\n' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The length of a hole whose strings have a backslash before their quotes, which the parser reports.
+fn escaped_hole(text: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut inside = false;
+    let mut characters = text.char_indices();
+    while let Some((i, c)) = characters.next() {
+        match c {
+            '\\' => inside ^= characters.next()?.1 == '"',
+            '"' | '\n' => return None,
+            '{' if !inside => depth += 1,
+            '}' if !inside => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(i + 1);
+                }
+            }
             _ => {}
         }
     }

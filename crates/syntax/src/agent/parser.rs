@@ -804,6 +804,16 @@ impl Parser<'_> {
         Some(Template { parts, span: self.span_of(token) })
     }
 
+    /// A message: a string, whose braces are text, or one with holes.
+    fn message(&mut self) -> Option<Template> {
+        const WHAT: &str = "the message in quotes";
+        if self.now() == Token::Template {
+            return self.template(WHAT);
+        }
+        let text = self.string(WHAT)?;
+        Some(Template { span: text.span, parts: vec![TemplatePart::Text(text)] })
+    }
+
     /// The expression in a hole, read from its own tokens.
     fn hole(&mut self, start: u32, end: u32) -> Expr {
         let lexed = lexer::lex(self.file, self.text, start as usize, end as usize);
@@ -1931,7 +1941,7 @@ impl Parser<'_> {
             "assert" => {
                 self.bump();
                 let e = self.expr();
-                let message = if self.eat(",") { Some(self.string("the message in quotes")?) } else { None };
+                let message = if self.eat(",") { Some(self.message()?) } else { None };
                 self.semicolon("the assertion")?;
                 StmtKind::Assert(e, message)
             }
