@@ -16,6 +16,8 @@ const PARTS: &[Part] = &[
     ("docs/architecture.md", "crates", crates),
     ("docs/support.md", "support", support),
     ("docs/providers.md", "providers", providers),
+    ("docs/language/programs.md", "lines", programs),
+    ("docs/language/programs.md", "mistakes", mistakes),
 ];
 
 /// Page of the diagnostics, which is computed from what `entail explain --format json` prints.
@@ -26,8 +28,13 @@ pub fn pages(files: &[File]) -> Vec<File> {
     let mut out: Vec<File> = Vec::new();
     for (path, name, compute) in PARTS {
         let Some(file) = files.iter().find(|f| f.path == *path) else { continue };
-        if let Some(text) = replaced(&file.text, name, &compute(files)).filter(|text| *text != file.text) {
-            out.push(File { path: file.path.clone(), text });
+        // A page may have several parts.
+        let known = out.iter_mut().find(|f| f.path == *path);
+        let text = known.as_ref().map_or(&file.text, |f| &f.text);
+        let Some(text) = replaced(text, name, &compute(files)).filter(|new| new != text) else { continue };
+        match known {
+            Some(page) => page.text = text,
+            None => out.push(File { path: file.path.clone(), text }),
         }
     }
     out
@@ -125,12 +132,22 @@ fn front_ends(files: &[File]) -> String {
 
 /// Table of the providers, out of the data file that a test of the runtime compares with its table.
 fn providers(files: &[File]) -> String {
-    let data = files.iter().find(|f| f.path == "crates/runtime/data/providers.tsv");
+    table_of(files, "crates/runtime/data/providers.tsv", |name| format!("`{name}`"))
+}
+
+/// Table of the mistakes that the checkers find, as `scripts/programs --mistakes` has measured it.
+fn mistakes(files: &[File]) -> String {
+    table_of(files, "examples/programs/mistakes.tsv", str::to_string)
+}
+
+/// Table of a file with tabs between cells; `first` writes the first cell of a row.
+fn table_of(files: &[File], path: &str, first: fn(&str) -> String) -> String {
+    let data = files.iter().find(|f| f.path == path);
     let mut out = String::new();
     for (n, line) in data.map_or("", |f| &f.text).lines().enumerate() {
         let mut cells: Vec<String> = line.split('\t').map(|cell| cell.replace('|', "\\|")).collect();
         if let Some(name) = cells.first_mut().filter(|_| n > 0) {
-            *name = format!("`{name}`");
+            *name = first(name);
         }
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
         if n == 0 {
@@ -138,6 +155,76 @@ fn providers(files: &[File]) -> String {
         }
     }
     out
+}
+
+/// Folder of the programs that are compared with frameworks.
+const PROGRAMS: &str = "examples/programs/";
+
+/// Table of the lines of each program in the language and in the frameworks.
+fn programs(files: &[File]) -> String {
+    let columns = ["program", "what it does", "Entail", "of it policy", "BAML", "LangGraph", "pydantic-ai"];
+    let mut out = format!("| {} |\n{}|\n", columns.join(" | "), "|---".repeat(columns.len()));
+    let mut sums = [0usize; 5];
+    for program in files.iter().filter(|f| f.path.starts_with(PROGRAMS) && f.path.ends_with(".agent")) {
+        let Some(stem) = program.path.strip_suffix(".agent") else { continue };
+        let name = name_of(stem);
+        let lines = |suffixes: &[&str]| -> usize {
+            let parts = suffixes.iter().filter_map(|s| {
+                let path = format!("{stem}{s}");
+                files.iter().find(|f| f.path == path)
+            });
+            parts.map(code_lines).sum()
+        };
+        let counts = [
+            lines(&[".agent"]),
+            policy_lines(program),
+            lines(&[".baml", "_baml.py"]),
+            lines(&["_langgraph.py"]),
+            lines(&["_pydantic_ai.py"]),
+        ];
+        let cells = counts.map(|n| if n == 0 { String::new() } else { n.to_string() }).join(" | ");
+        out.push_str(&format!("| `{name}` | {} | {cells} |\n", heading_of(program)));
+        sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+    }
+    let sums = sums.map(|n| n.to_string()).join(" | ");
+    out.push_str(&format!("| all | | {sums} |\n"));
+    out
+}
+
+/// First sentence of the comment that a program begins with, behind its colon.
+fn heading_of(program: &File) -> String {
+    let comment = program.text.lines().map_while(|l| l.strip_prefix("-- "));
+    let text = comment.collect::<Vec<_>>().join(" ");
+    let sentence = markdown::first_sentence(&text);
+    let said = sentence.split_once(": ").map_or(sentence.clone(), |(_, said)| said.to_string());
+    said.trim_end_matches('.').to_string()
+}
+
+/// Lines of the policy blocks of a program.
+fn policy_lines(file: &File) -> usize {
+    let (mut count, mut is_inside) = (0, false);
+    for line in file.text.lines() {
+        is_inside |= line.starts_with("policy {");
+        count += usize::from(is_inside && !line.trim().is_empty());
+        is_inside &= line != "}";
+    }
+    count
+}
+
+/// Lines that are not blank, without the comment or doc string at the beginning and without tests.
+fn code_lines(file: &File) -> usize {
+    let (is_agent, is_python) = (file.path.ends_with(".agent"), file.path.ends_with(".py"));
+    let is_heading = |l: &str| match is_python {
+        true => l.starts_with("\"\"\""),
+        false => l.starts_with("-- ") || l.starts_with("//"),
+    };
+    let (mut count, mut in_test) = (0, false);
+    for line in file.text.lines().skip_while(|l| is_heading(l)) {
+        in_test |= is_agent && line.starts_with("test ");
+        count += usize::from(!in_test && !line.trim().is_empty());
+        in_test &= line != "}";
+    }
+    count
 }
 
 /// Variants of an enum with their doc comments, from the file that declares it.
@@ -329,6 +416,19 @@ mod tests {
         for row in ["| One task | approximate: words |", "| A chain | exact |", "| `oa` | the agent `c` |"] {
             assert!(table.contains(row), "{table}");
         }
+    }
+
+    #[test]
+    fn lines_of_programs_are_those_without_heading_and_tests() {
+        let agent = "-- Mail: it sorts mail. More.\n\n// Reads.\ntool t() -> String reads {}\npolicy {\n    tool t { reads; }\n}\n\ntest \"a\" {\n    assert true;\n}\n";
+        let files = [
+            File::new("examples/programs/mail/mail.agent", agent),
+            File::new("examples/programs/mail/mail.baml", "// Mail.\n\nclass A {\n  b int\n}\n"),
+            File::new("examples/programs/mail/mail_baml.py", "\"\"\"Mail.\"\"\"\n\nimport b\n"),
+        ];
+        let table = programs(&files);
+        assert!(table.contains("| `mail` | it sorts mail | 5 | 3 | 4 |  |  |"), "{table}");
+        assert!(table.ends_with("| all | | 5 | 3 | 4 | 0 | 0 |\n"), "{table}");
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn is_read(path: &Path) -> bool {
     let is_in = |folder: &str| path.parent().is_some_and(|p| p.to_string_lossy().contains(folder));
     match extension.as_str() {
         "md" | "rs" | "toml" => true,
+        "py" | "baml" | "tsv" if is_in("examples/programs") => true,
         "tsv" => is_in("runtime/data"),
         "py" if is_in("python/") || is_in("scripts") => true,
         "v" | "ml" => is_in("proofs"),
