@@ -11,6 +11,8 @@ export interface Early {
   code: Promise<WebAssembly.Module>;
   worker: Worker;
   examples: Example[];
+  /** The program in the address, read once for this question and for the page. */
+  shared: Promise<Shared | null>;
   /** The question that was asked, and its answer; `null` if the address holds no program. */
   first: Promise<{ question: Question; answer: Promise<FromWorker> } | null>;
 }
@@ -27,15 +29,12 @@ const worker = new Worker("worker.js");
 const examples = builtIn();
 code.then((code) => worker.postMessage({ code } satisfies ToWorker), () => {});
 
-/** The program that the page will show first. */
-async function program(): Promise<Shared | undefined> {
-  return (await fromFragment(location.hash)) ?? exampleOf(location.hash, examples);
-}
-
-const first = program().then(
-  (shared) => {
-    if (!shared) return null;
-    const question = checkOf(shared.path, shared.text, shared.policy ?? "");
+const shared = fromFragment(location.hash);
+const first = shared.then(
+  (inAddress) => {
+    const shown = inAddress ?? exampleOf(location.hash, examples);
+    if (!shown) return null;
+    const question = checkOf(shown.path, shown.text, shown.policy ?? "");
     const answer = new Promise<FromWorker>((resolve) => {
       worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => resolve(data), { once: true });
     });
@@ -45,4 +44,4 @@ const first = program().then(
   () => null,
 );
 
-window.early = { code, worker, examples, first };
+window.early = { code, worker, examples, shared, first };

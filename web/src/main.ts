@@ -229,9 +229,9 @@ function loadExample(hash: string): void {
 }
 
 /** Loads what the address says. */
-async function follow(): Promise<void> {
+async function follow(read = fromFragment(location.hash)): Promise<void> {
   try {
-    const shared = await fromFragment(location.hash);
+    const shared = await read;
     if (shared) {
       examples.value = "";
       return load(shared);
@@ -278,5 +278,5 @@ byId("share").addEventListener("click", () => void share());
 byId("format").addEventListener("click", () => void format());
 window.addEventListener("hashchange", () => void follow());
 showView("findings");
-void follow();
+void follow(early?.shared);
 if ("serviceWorker" in navigator) void navigator.serviceWorker.register("sw.js").catch(() => {});
