@@ -25,12 +25,27 @@ export function programParts({ svg, error, costPath: lines }: Program, name: str
   return [drawn, ...breakdown(lines, place), ...costPath(lines, place)];
 }
 
+/** Lines that a path has at most: `MAX_LINES` of the analysis. */
+const MAX_LINES = 200;
+
+/** Each line with how often it stands there in a row. */
+function counted(lines: CostLine[]): (CostLine & { times: number })[] {
+  const all: (CostLine & { times: number })[] = [];
+  for (const line of lines) {
+    const last = all.at(-1);
+    const isSame = last && line.most && last.depth === line.depth && last.place === line.place && last.text === line.text;
+    if (isSame) last.times += 1;
+    else all.push({ ...line, times: 1 });
+  }
+  return all;
+}
+
 /** What the bound consists of: the calls of the most expensive path, each loop with its calls below it. */
 export function costPath(lines: CostLine[], place: Place): HTMLElement[] {
   if (lines.length === 0) return [];
   const top = h("ul", { class: "path" });
   const lists = [top];
-  for (const { depth, place: at, text } of lines) {
+  for (const { depth, place: at, text, times } of counted(lines)) {
     lists.length = Math.min(lists.length, depth + 1);
     const list = lists[lists.length - 1] ?? top;
     // The lines below a loop are one deeper than it.
@@ -41,9 +56,10 @@ export function costPath(lines: CostLine[], place: Place): HTMLElement[] {
       last.append(into);
       lists.push(into);
     }
-    into.append(h("li", {}, ...inline(text), " ", place(at)));
+    into.append(h("li", {}, times > 1 ? `${times.toLocaleString("en")} times ` : "", ...inline(text), " ", place(at)));
   }
-  return [h("h2", {}, "The most expensive path"), top];
+  const more = lines.length >= MAX_LINES ? [h("p", { class: "muted" }, `The first ${MAX_LINES} calls; more are not listed.`)] : [];
+  return [h("h2", {}, "The most expensive path"), top, ...more];
 }
 
 /** Bars of a breakdown; what is left is one more. */

@@ -72,6 +72,7 @@ test("types, bounds, the term and the picture of an entry point are shown", () =
     const facts = page.getByRole("table");
     assert.match(await facts.textContent(), /Model calls0 to 6/);
     assert.match(await page.locator(".path").textContent(), /calls of the run's default model line 25.*a call of the tool queue_of line 44/s);
+    assert.match(await page.locator(".path").textContent(), /^2 times up to 3 calls/);
     await tab(page, "Term").click();
     assert.match(await page.locator(".term").textContent(), /classify/);
     await tab(page, "Picture").click();
