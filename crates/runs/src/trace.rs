@@ -138,15 +138,16 @@ impl Recorder {
         let all: Vec<(&[u32], &OpenRequest)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
         let numbers = self.numbers();
         let number = |id: RequestId| numbers.get(&id).copied();
-        // For each request the one before and the one after in the same branch.
+        // For each request the one after in the same branch.
         let mut last: HashMap<u64, usize> = HashMap::new();
-        let mut before = vec![None; all.len()];
         let mut after = vec![None; all.len()];
         for (i, (_, asking)) in all.iter().enumerate() {
             if let Some(previous) = last.insert(asking.id.strand, i) {
-                (before[i], after[previous]) = (Some(previous), Some(i));
+                after[previous] = Some(i);
             }
         }
+        // The agent that thought last, by branch.
+        let mut thoughts: HashMap<u64, Thought> = HashMap::new();
         // The conversation before, by branch.
         let mut said: HashMap<u64, &[Message]> = HashMap::new();
         for (i, (place, asking)) in all.iter().enumerate() {
@@ -164,8 +165,18 @@ impl Recorder {
             };
             let looping = step(asking);
             // A tool call that carries out what the agent asked for.
-            let carried_out =
-                matches!(asking.what, Asked::Tool { .. }).then(|| thinker(&all, &before, i)).flatten();
+            let strand = asking.id.strand;
+            let carried_out = match &asking.what {
+                Asked::Tool { .. } => thoughts.get_mut(&strand).and_then(Thought::call),
+                Asked::Approve { .. } => None,
+                _ => {
+                    match Thought::of(asking) {
+                        Some(thought) => thoughts.insert(strand, thought),
+                        None => thoughts.remove(&strand),
+                    };
+                    None
+                }
+            };
             if let Some((agent, k)) = &looping {
                 out.push(phase("think", *k, agent, Map::new()));
             }
@@ -262,25 +273,33 @@ fn step(asking: &OpenRequest) -> Option<(String, u64)> {
     Some((agent.to_string(), done + 1))
 }
 
-/// The agent and the step for which a tool is called: the calls since it thought are those that it asked for.
-fn thinker(all: &[(&[u32], &OpenRequest)], before: &[Option<usize>], tool: usize) -> Option<(String, u64)> {
-    let (mut at, mut earlier) = (before.get(tool).copied().flatten()?, 0);
-    loop {
-        let asking = all.get(at)?.1;
-        match &asking.what {
-            Asked::Approve { .. } => {}
-            Asked::Tool { .. } => earlier += 1,
-            _ => {
-                let (agent, k) = step(asking)?;
-                let asked = match &asking.answer.as_ref()?.0 {
-                    Answered::Reply(Reply::ToolCall { .. }) => 1,
-                    Answered::Reply(Reply::ToolCalls(calls)) => calls.len() as u64,
-                    _ => 0,
-                };
-                return (earlier < asked).then_some((agent, k + earlier));
-            }
-        }
-        at = before.get(at).copied().flatten()?;
+/// An agent that has thought, and the calls that have been carried out since.
+struct Thought {
+    agent: String,
+    step: u64,
+    /// Number of calls that it asked for.
+    asked: u64,
+    made: u64,
+}
+
+impl Thought {
+    /// Returns what an answered request thought, if it is the thinking of an agent.
+    fn of(asking: &OpenRequest) -> Option<Thought> {
+        let (agent, step) = step(asking)?;
+        let asked = match &asking.answer.as_ref()?.0 {
+            Answered::Reply(Reply::ToolCall { .. }) => 1,
+            Answered::Reply(Reply::ToolCalls(calls)) => calls.len() as u64,
+            _ => 0,
+        };
+        Some(Thought { agent, step, asked, made: 0 })
+    }
+
+    /// The agent and the step for which the next tool is called: the first calls since it thought are those
+    /// that it asked for.
+    fn call(&mut self) -> Option<(String, u64)> {
+        let call = (self.made < self.asked).then(|| (self.agent.clone(), self.step + self.made));
+        self.made += 1;
+        call
     }
 }
 
@@ -489,5 +508,50 @@ pub fn choice_json(choice: &Choice) -> Json {
             let below: Vec<String> = places.iter().map(ToString::to_string).collect();
             json!({"params": params, "below": below})
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{Script, run_script};
+    use core_ir::{Builder, Globals};
+    use diagnostics::FileId;
+    use machine::{Config, Machine};
+
+    /// A report of a run that did nothing.
+    fn nothing() -> RunReport {
+        let mut b = Builder::new();
+        let root = b.lit("x", Span { file: FileId(0), start: 0, end: 0 });
+        let code = b.finish(root, &Globals::none()).unwrap();
+        let machine = Machine::new(Arc::new(code), None, Config::default());
+        run_script(machine, &mut Script::parse("[]", "s").unwrap(), 0, &mut |_| {})
+    }
+
+    /// The lines of a run of many calls of tools by no agent. Each was compared with all before it.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "what is tested is how long it takes")]
+    fn a_trace_of_many_calls_takes_time_in_proportion() {
+        let mut recorder = Recorder::new();
+        for number in 0..60_000 {
+            recorder.note(&Event::Asked {
+                id: RequestId { strand: 0, number },
+                span: Span { file: FileId(0), start: 0, end: 0 },
+                channel: Data::list([]),
+                answer: Data::list([]),
+                place: Arc::from([number]),
+                what: Asked::Tool { name: "page".into(), args: Vec::new(), choices: Vec::new() },
+                why: Vec::new(),
+                recorded: false,
+            });
+        }
+        let head = Head { program: "p.agent".into(), entry: "p".into(), input: None };
+        let report = nothing();
+        let start = std::time::Instant::now();
+        let lines = recorder.lines(&head, &Sources::new(), &report);
+        assert_eq!(lines.len(), 60_002);
+        // It took minutes.
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
     }
 }
