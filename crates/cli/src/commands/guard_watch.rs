@@ -1,6 +1,6 @@
 //! `entail guard watch`: what guards decide, while they decide it, from the file that they write.
 //!
-//! The file is that of a [`::serve::guard::DecisionLog`]: an object a line. At a terminal the view is drawn
+//! The file is that of a `DecisionLog` of `serve::guard`: an object a line. At a terminal the view is drawn
 //! again when something is added; elsewhere it is written once.
 
 use crate::args::GuardWatchArgs;
