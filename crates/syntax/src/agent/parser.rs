@@ -318,7 +318,9 @@ impl Parser<'_> {
                 _ if what.ends_with("this enum") && (is("=") || is(":")) => {
                     Some("a variant is its name alone: `enum Name { first, second }`")
                 }
-                _ if is(";") && what.ends_with("this type") => Some("fields are separated by commas"),
+                _ if is(";") && (what.ends_with("this type") || what.ends_with("this agent")) => {
+                    Some("fields are separated by commas")
+                }
                 _ if is("|") && (parameters || what.ends_with("this type")) => {
                     Some("a value that may be null has the type `Option[Type]`")
                 }
@@ -683,6 +685,12 @@ impl Parser<'_> {
             self.report(d);
             // Fields that are separated as in other languages are read as fields.
             if of == "this type" && self.eat(";") {
+                continue;
+            }
+            let is_colon = matches!(self.peek(2).token, Token::Punct(":"));
+            let is_close = matches!(self.peek(1).token, Token::Punct(p) if p == close);
+            if self.at(";") && (is_close || is_colon && self.word_ahead(1).is_some()) {
+                self.bump();
                 continue;
             }
             if !self.skip_to_comma(close) {
