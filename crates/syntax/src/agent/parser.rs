@@ -301,6 +301,9 @@ impl Parser<'_> {
         if what.starts_with("`->` ") && is("{") {
             return Some("say which type it returns: `-> String {`");
         }
+        if what.starts_with("`;` ") && what.ends_with("the rule") && (is(":") || is("=")) {
+            return Some("a rule is its name and values, without a sign between: `bound to trusted;`");
+        }
         if what.starts_with("`:` ") && is("=") {
             return Some("a key and its value are written `key: value`");
         }
@@ -1411,9 +1414,7 @@ impl Parser<'_> {
             match self.policy_rule(outermost) {
                 Some(rule) => rules.push(rule),
                 None => {
-                    while !self.at("}") && !self.at_end() && !self.at_item() && !self.eat(";") {
-                        self.bump();
-                    }
+                    self.skip_rule();
                     if self.at == before {
                         break;
                     }
@@ -1422,6 +1423,24 @@ impl Parser<'_> {
         }
         self.close(open, "}", "this policy");
         (rules, self.since(open))
+    }
+
+    /// Skips the rest of a rule, with the braces in it.
+    fn skip_rule(&mut self) {
+        let mut depth = 0usize;
+        while !self.at_end() && !self.at_item() {
+            match self.now() {
+                Token::Punct("{") => depth += 1,
+                Token::Punct("}") if depth == 0 => return,
+                Token::Punct("}") => depth -= 1,
+                Token::Punct(";") if depth == 0 => {
+                    self.bump();
+                    return;
+                }
+                _ => {}
+            }
+            self.bump();
+        }
     }
 
     fn policy_rule(&mut self, outermost: bool) -> Option<PolicyRule> {
