@@ -313,6 +313,27 @@ pub(super) const ALL: &[Function] = &[
         ty: padded,
     },
     Function {
+        name: "add_days",
+        signature: "add_days(Date, Number) -> Date",
+        operation: Named("agent.add_days"),
+        ty: |t| match t {
+            [day, n] => (is(day, &Type::Str) && is(n, &Type::Num)).then_some(Type::Str),
+            _ => None,
+        },
+    },
+    Function {
+        name: "days_between",
+        signature: "days_between(Date, Date) -> Number",
+        operation: Named("agent.days_between"),
+        ty: |t| all_strings(t, 2).then_some(Type::Num),
+    },
+    Function {
+        name: "seconds",
+        signature: "seconds(Duration) -> Number",
+        operation: Named("agent.seconds"),
+        ty: |t| all_strings(t, 1).then_some(Type::Num),
+    },
+    Function {
         name: "round",
         signature: "round(Number) -> Number, round(Number, Number) -> Number",
         operation: Named("agent.round"),

@@ -4,7 +4,7 @@ use super::codes;
 use super::files::Files;
 use super::generics;
 use super::predicate;
-use core_ir::{Comparison, Data, EnumType, Measure, Name, Pred, Type};
+use core_ir::{Comparison, Data, EnumType, FORMATS, Measure, Name, Pred, Schema, Type};
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -376,6 +376,7 @@ impl Types {
                 (_, Some(found)) => found.clone(),
                 // A program may have a type of this name of its own.
                 (ANY, None) => (Type::Dyn, 1),
+                (name, None) if let Some(ty) = standard(name) => (ty, 2),
                 (_, None) => {
                     out.push(self.unknown(name, written.span));
                     (Type::Dyn, 1)
@@ -447,10 +448,12 @@ impl Types {
 
     fn unknown(&self, name: &str, span: Span) -> Diagnostic {
         let d = Diagnostic::error(codes::UNKNOWN_TYPE, format!("there is no type `{name}`"), span);
-        let candidates = self.named.keys().map(String::as_str).chain(BUILT_IN.iter().copied().chain([ANY]));
+        let built_in = BUILT_IN.iter().copied().chain(names_of_standard());
+        let candidates = self.named.keys().map(String::as_str).chain(built_in);
         match (name, nearest(name, candidates)) {
             ("string" | "str" | "Str" | "Text", _) => super::check::suggest(d, "String"),
-            ("number" | "int" | "Int" | "float" | "Float" | "Num", _) => super::check::suggest(d, "Number"),
+            ("int" | "integer" | "Integer", _) => super::check::suggest(d, INT),
+            ("number" | "float" | "Float" | "Num", _) => super::check::suggest(d, "Number"),
             ("void" | "None" | "unit" | "Unit" | "undefined" | "never", _) => {
                 d.help("every pipeline, task and tool returns a value: a `String` or a `Bool`, for example")
             }
@@ -462,6 +465,38 @@ impl Types {
             (_, Some(near)) => super::check::suggest(d, near),
             _ => d.help(format!("declare it: `type {name} = …;` or `enum {name} {{ … }}`")),
         }
+    }
+}
+
+/// Names of types that a program may declare itself.
+fn names_of_standard<'a>() -> impl Iterator<Item = &'a str> {
+    FORMATS.iter().map(|f| f.name).chain([ANY, INT])
+}
+
+/// Name of the type of whole numbers.
+const INT: &str = "Int";
+
+/// A type with a condition that has a name, unless the program declares another one of this name.
+fn standard(name: &str) -> Option<Type> {
+    if name == INT {
+        return Some(Type::Refined(Arc::new((Type::Num, whole()?))));
+    }
+    let pattern = core_ir::Format::named(name)?.pattern;
+    Some(Type::Refined(Arc::new((Type::Str, Pred::Matches(pattern.into())))))
+}
+
+/// The condition that a number is whole.
+fn whole() -> Option<Pred> {
+    let schema = Data::record([("type".into(), Data::str("integer"))]);
+    Schema::new(&schema).ok().map(|s| Pred::Schema(Arc::new(s)))
+}
+
+/// The name of a type with a condition, if it is one of the language.
+fn standard_name(base: &Type, pred: &Pred) -> Option<&'static str> {
+    match (base, pred) {
+        (Type::Str, Pred::Matches(pattern)) => core_ir::Format::of(pattern).map(|f| f.name),
+        (Type::Num, Pred::Schema(_)) => whole().filter(|w| w == pred).map(|_| INT),
+        _ => None,
     }
 }
 
@@ -732,6 +767,9 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
             Some(numbers) => {
                 let numbers: Vec<String> = numbers.iter().map(shown_data).collect();
                 out.push_str(&numbers.join(" | "));
+            }
+            None if standard_name(&r.0, &r.1).is_some() => {
+                out.push_str(standard_name(&r.0, &r.1).unwrap_or_default());
             }
             None => {
                 write(&r.0, out, longest);

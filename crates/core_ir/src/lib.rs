@@ -19,6 +19,7 @@ mod data;
 pub mod draw;
 mod effect;
 pub mod exchange;
+mod formats;
 mod label;
 mod lower;
 mod num;
@@ -41,6 +42,7 @@ pub use among::{Among, AmongSource, SetSize, SetStep};
 pub use bound_origin::BoundOrigin;
 pub use data::{Data, DataError, MAX_DATA_DEPTH, Name};
 pub use effect::{Effect, EffectRow};
+pub use formats::{FORMATS, Format};
 pub use label::{
     Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Person, Principal, Principals, Stated, Step, What,
 };

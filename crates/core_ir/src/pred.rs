@@ -166,7 +166,12 @@ impl Pred {
                 let Data::Str(s) = data else { return Err(format!("{} is not text", data.kind())) };
                 match regex(pattern) {
                     Some(r) if r.is_match(s) => Ok(()),
-                    Some(_) => Err(format!("does not match `{pattern}`")),
+                    Some(_) => Err(match crate::Format::of(pattern) {
+                        Some(format) => {
+                            format!("expected {}, found `{}`", format.in_words, diagnostics::clip(s))
+                        }
+                        None => format!("does not match `{pattern}`"),
+                    }),
                     None => Err(format!("`{pattern}` is not a usable regular expression")),
                 }
             }

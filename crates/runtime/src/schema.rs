@@ -190,7 +190,10 @@ fn any_of(mut parts: Vec<Json>) -> Json {
 
 /// The schema or `null`.
 fn nullable(mut schema: Json) -> Json {
-    let scalar = matches!(schema.get("type").and_then(Json::as_str), Some("string" | "number" | "boolean"));
+    let scalar = matches!(
+        schema.get("type").and_then(Json::as_str),
+        Some("string" | "number" | "integer" | "boolean")
+    );
     match schema.as_object_mut() {
         Some(fields) if fields.is_empty() => schema,
         Some(fields) if scalar => {
@@ -242,6 +245,10 @@ fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
             bound_count(fields, "minItems", "maxItems", *c, n)
         }
         (Pred::Compare(Measure::Value, c, n), Type::Num) => bound_value(fields, *c, n),
+        (Pred::Schema(s), Type::Num) if s.source().to_json() == json!({"type": "integer"}) => {
+            fields.insert("type".into(), "integer".into());
+            true
+        }
         (Pred::Matches(pattern), Type::Str) if is_portable(pattern) => add_pattern(fields, pattern),
         (Pred::Contains(part), Type::Str) => add_pattern(fields, &escape(part)),
         (Pred::OneOf(items), Type::Str | Type::Num | Type::Bool | Type::Enum(_)) => {

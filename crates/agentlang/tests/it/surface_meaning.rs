@@ -52,9 +52,16 @@ impl Signal {
     }
 }
 
-/// Checks a value against the type that its name is declared with: only `Small` has a condition.
+/// Checks a value against the type that its name is declared with: only `Small` and `Int` have a condition.
 fn declared(name: &str, ty: Option<&TypeExpr>, v: &Data) -> Result<(), Signal> {
     match ty.map(|ty| &ty.kind) {
+        Some(TypeKind::Name(ty)) if ty == "Int" => match v {
+            Data::Num(n) if n.floor() == *n => Ok(()),
+            other => {
+                let message = format!("the value of `{name}`: $: {} is no integer", other.to_json());
+                Err(Signal::Fail(message, Vec::new()))
+            }
+        },
         Some(TypeKind::Name(ty)) if ty == "Small" => {
             let small = small(v).map_err(|why| format!("the value of `{name}`: $: {why}"));
             small.map_err(|message| Signal::Fail(message, Vec::new()))
@@ -726,7 +733,8 @@ impl Choices<'_> {
                 out.push_str(&line);
             }
             29 => {
-                let line = format!("let {}: Small = {}; ", self.var(), self.number());
+                let ty = ["Small", "Int"][self.below(2) as usize];
+                let line = format!("let {}: {ty} = {}; ", self.var(), self.number());
                 out.push_str(&line);
             }
             30 => {
@@ -949,6 +957,9 @@ const MISTAKES: &[&str] = &[
     "let j5 = o == s;",
     "assert a == 1, f\"{nobody}\";",
     "let k3: Small = -1;",
+    "let j6: Int = 1.5;",
+    "let j7: Date = \"2026-02-30\";",
+    "let j8: Int = s;",
     "let k4 = K + s;",
     "let k6 = pick([a], s);",
     "let k7 = pick([a], 1) + s;",

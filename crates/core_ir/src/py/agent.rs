@@ -6,8 +6,9 @@
 //! message in the words of the language.
 //! Invariant: time is linear in the operands, but for sorting, which is `n log n`.
 
-use super::{PyError, PyResult, raise};
-use crate::{Data, Num};
+use super::{PyError, PyResult, dates, raise};
+use crate::{Data, Format, Num, Pred};
+use diagnostics::clip;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -214,6 +215,45 @@ fn pad(name: &str, s: &Data, width: &Data, with: Option<&Data>, limit: usize) ->
     Ok((s.to_string(), fill.chars().cycle().take(missing).collect()))
 }
 
+/// The number of a day.
+fn calendar_day(name: &str, data: &Data) -> PyResult<i64> {
+    let written = text(name, data)?;
+    match dates::day_of_iso(written) {
+        Some(day) if written.contains('-') => Ok(day),
+        _ => raise(
+            "TypeError",
+            format!("`{name}` needs a day such as `2026-01-31`, found `{}`", clip(written)),
+        ),
+    }
+}
+
+/// The seconds of a duration such as `P1DT2H`.
+fn seconds(name: &str, written: &str) -> PyResult<Num> {
+    let is_duration = Format::named("Duration")
+        .is_some_and(|f| Pred::Matches(f.pattern.into()).holds(&Data::str(written)).is_ok());
+    if !is_duration {
+        let found = clip(written);
+        return raise("TypeError", format!("`{name}` needs a duration such as `PT1H30M`, found `{found}`"));
+    }
+    let (mut sum, mut digits) = (Num::ZERO, String::new());
+    for c in written.chars() {
+        let unit = match c {
+            '0'..='9' => {
+                digits.push(c);
+                continue;
+            }
+            'D' => 86_400,
+            'H' => 3_600,
+            'M' => 60,
+            'S' => 1,
+            _ => continue,
+        };
+        let n: Num = std::mem::take(&mut digits).parse().map_err(|_| PyError::Limit)?;
+        sum = n.mul(&Num::from(unit)).and_then(|n| sum.add(&n)).map_err(|_| PyError::Limit)?;
+    }
+    Ok(sum)
+}
+
 /// Carries out an operation by its name without the prefix.
 ///
 /// # Errors
@@ -325,6 +365,22 @@ pub(super) fn operate(name: &str, args: &[Data], limit: usize) -> PyResult {
             let (s, fill) = pad(name, s, width, with.first(), limit)?;
             Ok(Data::str(s + &fill))
         }
+        ("add_days", [day, n]) => {
+            let n = number(name, n)?;
+            let whole = n.to_i64().filter(|_| n.floor() == *n);
+            match (calendar_day(name, day)?, whole) {
+                (day, Some(n)) => match dates::iso_day(day.saturating_add(n)) {
+                    Some(text) => Ok(Data::str(text)),
+                    None => raise("ValueError", format!("`{name}` leaves the years 1 to 9999")),
+                },
+                (_, None) => raise("TypeError", format!("`{name}` needs a whole number of days, found {n}")),
+            }
+        }
+        ("days_between", [first, last]) => {
+            let days = calendar_day(name, last)? - calendar_day(name, first)?;
+            Ok(Data::Num(Num::from(days)))
+        }
+        ("seconds", [duration]) => Ok(Data::Num(seconds(name, text(name, duration)?)?)),
         ("round", [n]) => Ok(Data::Num(rounded(number(name, n)?, 0)?)),
         ("round", [n, places]) => Ok(Data::Num(rounded(number(name, n)?, digits(name, places)?)?)),
         ("floor", [n]) => Ok(Data::Num(number(name, n)?.floor())),
@@ -414,6 +470,10 @@ mod tests {
         check("floor", &["-0.5"], "-1");
         check("ceil", &["0.2"], "1");
         check("abs", &["-3"], "3");
+        check("add_days", &["\"2024-02-28\"", "2"], "\"2024-03-01\"");
+        check("add_days", &["\"2026-01-01\"", "-1"], "\"2025-12-31\"");
+        check("days_between", &["\"2025-12-31\"", "\"2026-03-01\""], "60");
+        check("seconds", &["\"P1DT2H3M4S\""], "93784");
         check("fixed", &["2", "2"], r#""2.00""#);
         check("fixed", &["-0.005", "2"], r#""-0.01""#);
         check("fixed", &["1.25", "0"], r#""1""#);

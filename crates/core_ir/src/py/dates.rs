@@ -120,6 +120,20 @@ fn day_number(year: i64, month: i64, day: i64) -> i64 {
     before(year) + (1..month).map(|m| days_in(year, m)).sum::<i64>() + day
 }
 
+/// The number of the day of an ISO text.
+pub(super) fn day_of_iso(s: &str) -> Option<i64> {
+    date_of(s)?.ok()
+}
+
+/// A day as an ISO text, if it is in the years 1 to 9999.
+pub(super) fn iso_day(number: i64) -> Option<String> {
+    if !(1..=day_number(9999, 12, 31)).contains(&number) {
+        return None;
+    }
+    let (year, month, day) = civil(number);
+    Some(format!("{year:04}-{month:02}-{day:02}"))
+}
+
 /// Year, month and day.
 fn civil(number: i64) -> (i64, i64, i64) {
     let mut year = (number * 400).div_euclid(146_097) + 1;

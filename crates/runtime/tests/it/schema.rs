@@ -248,6 +248,24 @@ fn an_optional_enum_admits_null() {
     assert!(valid(&schema, &json!(null)) && valid(&schema, &json!("a")) && !valid(&schema, &json!("b")));
 }
 
+#[test]
+fn whole_numbers_and_days_are_told() {
+    let integer = Data::record([("type".into(), Data::str("integer"))]);
+    let whole = Pred::Schema(Arc::new(core_ir::Schema::new(&integer).unwrap()));
+    let int = Type::Refined(Arc::new((Type::Num, whole)));
+    let schema = Schema::of(&Type::option(int.clone())).unwrap();
+    assert_eq!(schema.json, json!({"type": ["integer", "null"]}));
+    assert!(schema.strict && schema.exact);
+    let least = Pred::Compare(Measure::Value, Comparison::Ge, num(1));
+    let schema = Schema::of(&Type::Refined(Arc::new((int, least)))).unwrap();
+    assert_eq!(schema.json, json!({"type": "integer", "minimum": 1}));
+    for format in &core_ir::FORMATS {
+        let ty = Type::Refined(Arc::new((Type::Str, Pred::Matches(format.pattern.into()))));
+        let schema = Schema::of(&ty).unwrap();
+        assert!(schema.exact && schema.json["pattern"] == format.pattern, "{}", format.name);
+    }
+}
+
 /// Providers are told the descriptions of variants in one text, those of values that a refinement excludes
 /// left out.
 #[test]
