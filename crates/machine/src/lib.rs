@@ -427,6 +427,9 @@ pub enum Response {
     Tool(Result<Data, String>),
     /// The result of a tool that labels it. The label is joined to the declared one; it never lowers
     /// it. A label that the lattice of the run does not have counts as the highest.
+    /// To a tool request: the tool did not answer within a limit of its own, in words. No limit of the program
+    /// has passed: that is [`Response::Late`].
+    ToolTimeout(String),
     LabeledTool(Result<Data, String>, LabelSpec),
     /// Approval of the call, or the reason of its refusal.
     Approve(Result<(), String>),
@@ -538,6 +541,7 @@ pub enum ErrorCode {
     Tool,
     Model,
     Decode,
+    ToolTimeout,
     Guard,
     Assert,
     Fail,
@@ -568,6 +572,7 @@ impl ErrorCode {
             ErrorCode::Tool => "tool",
             ErrorCode::Model => "model",
             ErrorCode::Decode => "decode",
+            ErrorCode::ToolTimeout => "tool_timeout",
             ErrorCode::Guard => "guard",
             ErrorCode::Assert => "assert",
             ErrorCode::Fail => "fail",

@@ -997,7 +997,7 @@ impl<'a> Driver<'a> {
         let ToolAnswer { result, label } = answer;
         let result = match result {
             Ok(data) => Ok(self.redactor().data(&data)),
-            Err(ToolError::Failed(why)) => Err(self.redactor().owned(why)),
+            Err(ToolError::Failed(why) | ToolError::Late(why)) => Err(self.redactor().owned(why)),
             Err(ToolError::Configuration(e)) => {
                 if let Some(session) = &self.handlers.journal {
                     // The end of the run is written after it, and waited for.
@@ -1005,18 +1005,21 @@ impl<'a> Driver<'a> {
                 }
                 return self.end(id, StopReason::Configuration, e.one_line());
             }
+        let is_late = matches!(result, Err(ToolError::Late(_)));
         };
         let what = match &result {
             Ok(data) => Answered::Data(data.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
-        let (response, stated) = match label {
-            Some(said) => {
+        let (response, stated) = match (label, result) {
+            // Nothing has answered that could state a label.
+            (_, Err(why)) if is_late => (Response::ToolTimeout(why), None),
+            (Some(said), result) => {
                 let said = self.machine.lattice().in_terms(&said);
                 let stated = self.stated(&said);
                 (Response::LabeledTool(result, said), Some(stated))
             }
-            None => (Response::Tool(result), None),
+            (None, result) => (Response::Tool(result), None),
         };
         self.answered_as(id, what, begun, stated);
         self.respond(id, response, begun);
@@ -1205,6 +1208,7 @@ pub(crate) fn answered_with(response: &Response, by: Option<Decider>) -> Answere
         Response::Approve(Ok(())) => Answered::Approved(by),
         _ => Answered::Nothing,
     }
+        | Response::ToolTimeout(e)
 }
 
 fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {

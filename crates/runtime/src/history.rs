@@ -345,6 +345,7 @@ fn has_failed(response: &Response) -> bool {
     matches!(
         response,
         Response::Tool(Err(_))
+            | Response::ToolTimeout(_)
             | Response::LabeledTool(Err(_), _)
             | Response::Model(Err(_))
             | Response::Permanent(_)

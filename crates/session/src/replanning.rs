@@ -38,6 +38,7 @@ pub const CODES: &[ErrorCode] = &[
     ErrorCode::Flow,
     ErrorCode::Type,
     ErrorCode::Tool,
+    ErrorCode::ToolTimeout,
     ErrorCode::Model,
     ErrorCode::Decode,
     ErrorCode::Guard,

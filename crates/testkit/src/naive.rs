@@ -1642,6 +1642,7 @@ impl Run<'_> {
                 }
             }
             Answer::Failed(why) => error("tool", failed, why),
+            Answer::ToolTimeout(why) => error("tool_timeout", failed, why),
             _ => error("tool", failed, "no answer for a tool"),
         }
     }

@@ -78,6 +78,8 @@ pub enum Answer {
     Drawn(bool),
     /// It did not work.
     Failed(String),
+    /// A tool did not answer within a limit of its own.
+    ToolTimeout(String),
     /// A model does not work, however often it is asked.
     Permanent(String),
     /// The time limit of this number has passed, the innermost being 0.

@@ -153,6 +153,8 @@ impl Entries {
             (_, Response::Approve(Err(why)) | Response::Tool(Err(why)) | Response::Model(Err(why))) => {
                 json!({"failed": why})
             }
+            // A tool that is late fails as any other: the interpreter doesn't tell codes apart.
+            (_, Response::ToolTimeout(why)) => json!({"failed": why}),
             (_, Response::Unattended) => json!({"failed": machine::NOBODY}),
             (_, Response::Sample(drawn)) => json!({"drawn": drawn}),
             (_, Response::Tool(Ok(data))) => json!({"data": exchange::data_json(data)}),

@@ -1,12 +1,15 @@
-# A tool that is late.
+# A tool that is late: the handler runs, and what follows it shows nothing of it.
 #
 # observer: trusted
 # world 1: {"read": {"late": true}}
 # world 2: {"read": "in time"}
-# sees 1: [[],"hidden"]
-# sees 2: [[["post",["done"]]],null]
+# sees: [[["post",["done"]]],null]
+# calls 1: [["read",[]],["note",["late"]],["post",["done"]]]
+# calls 2: [["read",[]],["post",["done"]]]
 try:
     text = read()
 except TimeoutError:
-    post("late")
+    note("late")
+except ToolError:
+    note("broken")
 post("done")

@@ -110,6 +110,34 @@ fn a_plan_is_written_and_run_and_the_planner_sees_no_result() {
     assert!(!seen[1].1.contains("Pay the bill"));
 }
 
+/// A tool that doesn't answer within the `timeout` of its handler is a `TimeoutError`, and no `ToolError`.
+#[test]
+fn a_late_tool_is_a_timeout_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let handlers = "[handlers]\nslow = { exec = [\"sleep\", \"60\"], timeout = 1 }\n\
+                    snail = { python = \"late.py:snail\", timeout = 1 }\n\
+                    broken = { exec = [\"false\"], timeout = 30 }\n";
+    std::fs::write(dir.path().join("entail.toml"), handlers).unwrap();
+    std::fs::write(dir.path().join("late.py"), "import time\ndef snail(x):\n    time.sleep(60)\n").unwrap();
+    let tools = "tool slow(x: String) -> String reads {}\ntool snail(x: String) -> String reads {}\n\
+                 tool broken(x: String) -> String reads {}\n";
+    std::fs::write(dir.path().join("tools.agent"), tools).unwrap();
+    let plan = "said = []\nfor name in [\"slow\", \"snail\", \"broken\"]:\n    try:\n        \
+                if name == \"slow\":\n            slow(\"a\")\n        elif name == \"snail\":\n            \
+                snail(\"a\")\n        else:\n            broken(\"a\")\n    except TimeoutError:\n        \
+                said.append(name + \" is late\")\n    except ToolError:\n        \
+                said.append(name + \" failed\")\nprint(\", \".join(said))\n";
+    std::fs::write(dir.path().join("late.plan.py"), plan).unwrap();
+    let out = entail(dir.path(), &["run", "-q", "--python-tools", "late.plan.py"]);
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    let answer = String::from_utf8_lossy(&out.stdout).trim().to_string();
+    assert_eq!(answer, "slow is late, snail is late, broken failed");
+    // Nothing that catches it: the run ends with a code of its own.
+    std::fs::write(dir.path().join("open.plan.py"), "slow(\"a\")\n").unwrap();
+    let out = entail(dir.path(), &["run", "-q", "--format", "json", "open.plan.py"]);
+    assert!(String::from_utf8_lossy(&out.stdout).contains("\"code\":\"tool_timeout\""), "{}", said(&out));
+}
+
 #[test]
 fn a_plan_that_is_refused_every_time_is_written_again_before_anything_runs() {
     let (address, seen) = server(vec![FORGED, "x = = 1", "print(\"no\")"], "true");

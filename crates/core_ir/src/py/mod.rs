@@ -713,7 +713,7 @@ fn caught(error: &Data) -> Data {
             .and_then(|json| Data::from_json(&json).ok())
             .filter(|e| e.field("class").is_some() && e.field("message").is_some())
             .unwrap_or_else(|| exception("Exception", message)),
-        "timeout" => exception("TimeoutError", message),
+        "timeout" | "tool_timeout" => exception("TimeoutError", message),
         "flow" | "policy" | "refused" => exception("PolicyError", message),
         "type" => exception("TypeError", message),
         "prim" => exception("OverflowError", message),

@@ -922,14 +922,23 @@ impl Machine {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
                 s.permanently();
+                let result = result.map_err(|why| (ErrorCode::Tool, why));
             }
             (Pending::Approve(call), Response::Unattended) => {
                 let message = format!("`{}`: not approved: {NOBODY}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
+            (Pending::Tool(tool, places, value), Response::ToolTimeout(why)) => {
+                let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
+                let late = Err((ErrorCode::ToolTimeout, why));
+                if let Some(value) = self.result(s, tool, labels, Label::BOTTOM, span, late) {
+                    s.give(value);
+                }
+            }
                 s.unattended();
             }
             (Pending::Recall { store, key }, Response::Recall(result)) => {
                 if let Some(value) = self.found(s, (store, key), label, span, result) {
+                let result = result.map_err(|why| (ErrorCode::Tool, why));
                     s.give(value);
                 }
             }
@@ -1034,7 +1043,7 @@ impl Machine {
         (label, value): (Label, Label),
         own: Label,
         span: Span,
-        result: Result<Data, String>,
+        result: Result<Data, (ErrorCode, String)>,
     ) -> Option<Value> {
         let decl = &tool.decl;
         let of_failure = self.lattice.join(label, own);
@@ -1061,9 +1070,9 @@ impl Machine {
                     }
                 }
             }
-            Err(message) => {
+            Err((code, message)) => {
                 let label = self.of_failure(tool, places, label);
-                s.fail(ErrorCode::Tool, label, span, format!("`{}`: {message}", decl.name));
+                s.fail(code, label, span, format!("`{}`: {message}", decl.name));
             }
         }
         None

@@ -7,6 +7,8 @@
 //! - `# sees:` what the observer sees of both: JSON of the requests, and the end, or `hidden`;
 //! - `# sees 1:` and `# sees 2:` where one run ends of an error that the observer does not see: what it sees
 //!   up to there. Noninterference is insensitive to termination;
+//! - `# calls 1:` and `# calls 2:` JSON of all requests of a run, whoever sees them: that it went as the attack
+//!   wants;
 //! - `# refused:` the codes of findings, if the plan is refused before it runs;
 //! - `# docs:` the sentence of the page of the language that it attacks, for plans that were written by
 //!   reading the page alone.
@@ -105,6 +107,14 @@ fn no_adversarial_plan_tells_what_it_must_not() {
             let shown = json!([s.trace, s.end.clone().unwrap_or(json!("hidden"))]);
             if shown != expected {
                 wrong.push(format!("{name}: expected {expected}\n      sees {shown}"));
+            }
+        }
+        for (i, run) in runs.iter().enumerate() {
+            let Some(expected) = field(&text, &format!("calls {}", i + 1)) else { continue };
+            let expected: Value = serde_json::from_str(expected).expect("JSON");
+            let calls: Value = run.all_calls().map(|(_, call)| call.clone()).collect();
+            if calls != expected {
+                wrong.push(format!("{name}: expected the calls {expected}\n      made {calls}"));
             }
         }
         // Two worlds that are the same test nothing.

@@ -249,7 +249,7 @@ pub const FUEL: u64 = 200_000;
 /// An answer of a tool in JSON.
 pub fn tool_answer(v: &Value) -> Response {
     if v.get("late").is_some() {
-        return Response::Late(0);
+        return Response::ToolTimeout("no result within 1 s".into());
     }
     Response::Tool(match v.get("error").and_then(Value::as_str) {
         Some(why) => Err(why.into()),

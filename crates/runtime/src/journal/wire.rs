@@ -145,6 +145,7 @@ pub(super) fn response(r: &Response) -> Option<Json> {
         | Response::Approve(Err(e)) => json!({ "error": e }),
         Response::Unattended => json!({ "error": NOBODY, "nobody": true }),
         Response::Permanent(e) => json!({ "error": e, "permanent": true }),
+        Response::ToolTimeout(e) => json!({ "error": e, "timeout": true }),
         Response::Late(which) => json!({ "late": which }),
         Response::Uncleared(models) => {
             let names = |m: &Candidate| m.names().map(|n| Json::from(&**n)).collect::<Json>();
@@ -197,6 +198,9 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
             Response::Permanent(e)
         }
         (Call::Model { .. }, Some(e)) => Response::Model(Err(e)),
+        (Call::Tool { .. }, Some(e)) if json.get("timeout") == Some(&Json::Bool(true)) => {
+            Response::ToolTimeout(e)
+        }
         (Call::Tool { .. }, Some(e)) => labeled(json, Err(e))?,
         (Call::Approve { .. }, Some(_)) if is_nobodys(json) => Response::Unattended,
         (Call::Approve { .. }, Some(e)) => Response::Approve(Err(e)),
@@ -364,6 +368,7 @@ mod tests {
         for r in [
             Response::Tool(Ok(data.clone())),
             Response::Tool(Err("no".into())),
+            Response::ToolTimeout("no result within 1 s".into()),
             Response::Late(1),
             labeled(Ok(data)),
             labeled(Err("no".into())),

@@ -197,7 +197,7 @@ impl Connections {
                 if !std::ptr::eq(place, self) {
                     place.forget(server, &cell);
                 }
-                Err(format!("no result within {} s", call.limit.as_secs_f64()).into())
+                Err(ToolError::Late(format!("no result within {} s", call.limit.as_secs_f64())))
             }
         };
         let explained = |why: String| {

@@ -95,13 +95,14 @@ impl Confined {
                 let work = tokio::task::spawn_blocking(move || files(act, &root, &args, &limits));
                 match tokio::time::timeout(limit, work).await {
                     Ok(done) => Ok(done.map_err(|_| "it crashed".to_string())??),
-                    Err(_) => Err(format!("no result within {} s", limit.as_secs_f64()).into()),
+                    Err(_) => Err(ToolError::Late(format!("no result within {} s", limit.as_secs_f64()))),
                 }
             }
             Confined::Fetch { allow, timeout } => {
                 let limit = timeout.unwrap_or(limits.timeout);
                 let done = tokio::time::timeout(limit, fetch(&allow, &args, &limits, &clients)).await;
-                Ok(done.map_err(|_| format!("no answer within {} s", limit.as_secs_f64()))??)
+                let late = || ToolError::Late(format!("no answer within {} s", limit.as_secs_f64()));
+                Ok(done.map_err(|_| late())??)
             }
         }
     }

@@ -112,9 +112,8 @@ impl Exec {
             Ok(Err(OutputError::Io(e))) => return Err(format!("`{shown}`: {e}").into()),
             Err(_) => {
                 let _ = child.wait().await;
-                return Err(
-                    format!("`{shown}` was killed: it took longer than {} s", limit.as_secs_f64()).into()
-                );
+                let why = format!("`{shown}` was killed: it took longer than {} s", limit.as_secs_f64());
+                return Err(ToolError::Late(why));
             }
         };
         let said = match err.trim() {

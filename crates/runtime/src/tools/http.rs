@@ -1,5 +1,6 @@
 //! Tools that are HTTP requests.
 
+use super::ToolError;
 use super::{Template, ToolLimits, as_json, as_text, result};
 use crate::environment::is_secret_name;
 use crate::web;
@@ -109,7 +110,7 @@ impl HttpTool {
         limits: &ToolLimits,
         clients: &Clients,
         key: Option<String>,
-    ) -> Result<Data, String> {
+    ) -> Result<Data, ToolError> {
         let text = self.url.fill(args, |part| {
             if matches!(&*part, "." | "..") {
                 return Err("an argument of a URL can't be `.` or `..`".into());
@@ -164,13 +165,13 @@ impl HttpTool {
             Ok::<_, String>((status, bytes))
         };
         let done = tokio::time::timeout(limit, exchange).await;
-        let (status, bytes) =
-            done.map_err(|_| format!("{place}: no answer within {} s", limit.as_secs_f64()))??;
+        let late = || ToolError::Late(format!("{place}: no answer within {} s", limit.as_secs_f64()));
+        let (status, bytes) = done.map_err(|_| late())??;
         if !status.is_success() {
             let said = String::from_utf8_lossy(&bytes);
-            return Err(format!("{place}: HTTP {}: `{}`", status.as_u16(), clip(&said, 300)));
+            return Err(format!("{place}: HTTP {}: `{}`", status.as_u16(), clip(&said, 300)).into());
         }
-        result(&bytes, ty).map_err(|why| format!("{place}: {why}"))
+        result(&bytes, ty).map_err(|why| format!("{place}: {why}").into())
     }
 }
 

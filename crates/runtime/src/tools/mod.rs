@@ -51,6 +51,8 @@ impl From<Result<Data, String>> for ToolAnswer {
 pub(crate) enum ToolError {
     /// Failure of the call, which the program may handle.
     Failed(String),
+    /// The call took longer than its own limit. The program may handle it, and tell it from other failures.
+    Late(String),
     /// Mistake of configuration, found before the tool was called. It ends the run.
     Configuration(ConfigError),
 }
@@ -61,6 +63,7 @@ impl ToolError {
     pub(crate) fn map(self, change: impl Fn(String) -> String) -> ToolError {
         match self {
             ToolError::Failed(why) => ToolError::Failed(change(why)),
+            ToolError::Late(why) => ToolError::Late(change(why)),
             ToolError::Configuration(e) => {
                 ToolError::Configuration(ConfigError { message: change(e.message), ..e })
             }
@@ -70,7 +73,7 @@ impl ToolError {
     /// Problem and remedy in one line.
     pub(crate) fn one_line(self) -> String {
         match self {
-            ToolError::Failed(why) => why,
+            ToolError::Failed(why) | ToolError::Late(why) => why,
             ToolError::Configuration(e) => e.one_line(),
         }
     }
@@ -78,6 +81,7 @@ impl ToolError {
     fn redacted(self, redactor: &Redactor) -> ToolError {
         match self {
             ToolError::Failed(why) => ToolError::Failed(redactor.owned(why)),
+            ToolError::Late(why) => ToolError::Late(redactor.owned(why)),
             ToolError::Configuration(e) => ToolError::Configuration(ConfigError {
                 message: redactor.owned(e.message),
                 help: e.help.map(|help| redactor.owned(help)),
@@ -509,7 +513,7 @@ impl Tools {
                 let (limits, web) = (self.shared.limits.clone(), self.shared.web.clone());
                 Work::Later(Box::pin(async move {
                     let result = http.call(&args, &result, &limits, &web, key).await;
-                    result.map_err(|e| told(e.into())).into()
+                    result.map_err(told).into()
                 }))
             }
             #[cfg(feature = "wasm")]

@@ -137,9 +137,8 @@ impl PythonTool {
         let shown = self.shown();
         let answer = match asked {
             Err(_) => {
-                return Err(
-                    format!("{shown} was killed: it took longer than {} s", limit.as_secs_f64()).into()
-                );
+                let why = format!("{shown} was killed: it took longer than {} s", limit.as_secs_f64());
+                return Err(ToolError::Late(why));
             }
             Ok(Err(why)) => return Err(format!("{shown} {why}{}", worker.said().await).into()),
             Ok(Ok(answer)) => answer,
@@ -280,7 +279,8 @@ impl Worker {
         };
         let hello = match tokio::time::timeout(LOADING, hello).await {
             Err(_) => {
-                return Err(format!("importing `{shown}` took longer than {} s", LOADING.as_secs()).into());
+                let why = format!("importing `{shown}` took longer than {} s", LOADING.as_secs());
+                return Err(ToolError::Late(why));
             }
             Ok(Err(why)) => {
                 let said = worker.said().await;

@@ -156,7 +156,7 @@ impl Wasm {
             tokio::task::spawn_blocking(move || self.run(&decl, &args, &limits, &components, &given_up));
         match tokio::time::timeout(limit, work).await {
             Ok(done) => done.map_err(|_| "it crashed".to_string())?,
-            Err(_) => Err(format!("no result within {} s", limit.as_secs_f64()).into()),
+            Err(_) => Err(ToolError::Late(format!("no result within {} s", limit.as_secs_f64()))),
         }
     }
 

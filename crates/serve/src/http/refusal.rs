@@ -187,8 +187,9 @@ mod tests {
     fn outcomes_have_the_status_of_their_error() {
         let of = |code: &str| status_of(&json!({"error": {"code": code, "message": ""}})).as_u16();
         assert_eq!(status_of(&json!({"result": 1})).as_u16(), 200);
-        let codes = ["cancelled", "budget", "model", "tool", "withheld", "interrupted", "flow"];
-        assert_eq!(codes.map(of), [503, 503, 502, 502, 403, 422, 422]);
+        let codes =
+            ["cancelled", "budget", "model", "tool", "tool_timeout", "withheld", "interrupted", "flow"];
+        assert_eq!(codes.map(of), [503, 503, 502, 502, 502, 403, 422, 422]);
     }
 
     #[test]

@@ -205,6 +205,7 @@ impl RunError {
             (ErrorCode::Budget.as_str(), RunError::Budget),
             (ErrorCode::Model.as_str(), RunError::Model),
             (ErrorCode::Tool.as_str(), RunError::Tool),
+            (ErrorCode::ToolTimeout.as_str(), RunError::Tool),
         ];
         Some(known.iter().find(|(c, _)| *c == code).map_or(RunError::Other, |(_, error)| *error))
     }

@@ -257,8 +257,8 @@ fn a_new_plan_is_told_the_class_and_the_line_and_reuses_what_was_read() {
     assert!(!seen.prompts.iter().any(|p| p.contains("ATTACK")), "{:?}", seen.prompts);
     assert_eq!(seen.json["replans"][0]["code"], "ValueError");
     assert_eq!((&seen.json["replans"][0]["line"], &seen.json["bits"]), (&json!(2), &json!(seen.bits)));
-    // One of 45 codes and 3 places, or nothing.
-    assert_eq!(seen.bits, (45.0f64 * 3.0 + 1.0).log2());
+    // One of 46 codes and 3 places, or nothing.
+    assert_eq!(seen.bits, (46.0f64 * 3.0 + 1.0).log2());
 }
 
 /// The prompts of a request in each of these worlds. They are the same without further plans; with one, they
@@ -352,7 +352,7 @@ fn calls_before_an_error_are_told_once_and_counted() {
     let told = seen.iter().map(|s| s.told().contains("`note` in line 5")).collect::<Vec<_>>();
     assert_eq!(told, [false, true, false]);
     assert_eq!(seen.iter().map(|s| s.bits).collect::<Vec<_>>(), [seen[0].bits, seen[0].bits, 0.0]);
-    assert_eq!(seen[0].bits, (45.0f64 * 7.0 + 1.0).log2() + 1.0);
+    assert_eq!(seen[0].bits, (46.0f64 * 7.0 + 1.0).log2() + 1.0);
     // Of a call under a condition that was read, and of one with a text that was read, nothing is told.
     for call in ["if 'x' in a:\n    note('sent')", "note(a)"] {
         let plan = format!("a = read('a')\n{call}\nraise ValueError('x')");

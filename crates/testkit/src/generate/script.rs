@@ -152,7 +152,10 @@ impl Script {
                 }
             }
             Call::Tool { name, .. } => match self.program.tools.iter().find(|t| t.name == *name) {
-                Some(_) if rng.chance(10) => Answer::Failed("the tool is broken".into()),
+                Some(_) if rng.chance(10) => match self.program.seed % 4 {
+                    0 => Answer::ToolTimeout("the tool is late".into()),
+                    _ => Answer::Failed("the tool is broken".into()),
+                },
                 // Of another type: what has parts, or what has none.
                 Some(_) if rng.chance(5) => Answer::Data(match self.program.seed % 2 {
                     0 => Data::Tag("odd".into(), Data::Null.into()),

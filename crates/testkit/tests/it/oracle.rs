@@ -544,7 +544,7 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
         .map(|(call, answer)| match (call, answer) {
             (Call::Recall { .. } | Call::Remember { .. }, Answer::Failed(m)) => json!({"store_failed": m}),
             (Call::Recall { .. } | Call::Remember { .. }, Answer::Late(_)) => json!({"store_late": true}),
-            (_, Answer::Failed(m) | Answer::Permanent(m)) => json!({"failed": m}),
+            (_, Answer::Failed(m) | Answer::Permanent(m) | Answer::ToolTimeout(m)) => json!({"failed": m}),
             (_, Answer::Late(_)) => json!({"late": true}),
             (Call::Model { params: None, .. }, Answer::Text(t)) => match parse(program, t) {
                 Ok(code) => match refused(program, &code) {

@@ -53,6 +53,7 @@ fn answer(text: &str) -> Answer {
         "kept" => Answer::Kept,
         "yes" | "no" => Answer::Drawn(kind == "yes"),
         "fail" => Answer::Failed(rest.into()),
+        "overdue" => Answer::ToolTimeout(rest.into()),
         "permanent" => Answer::Permanent(rest.into()),
         "call" => Answer::ToolCall(first.into(), read(second)),
         "calls" => {
