@@ -133,12 +133,12 @@ fn kept(ui: &Ui, args: &PlanArgs) -> Result<VecDeque<KeptPlan>, Exit> {
     let JournalMode::Resume { place, run, .. } = args.journal.options(ui)?.mode else {
         return Ok(VecDeque::new());
     };
-    if args.plan.is_some() {
-        return Ok(VecDeque::new());
-    }
     if args.request.is_some() {
         let help = "leave the request out";
-        return Err(ui.usage("a run that is resumed has its request and its plan already", Some(help)));
+        return Err(ui.usage("a run that is resumed has its request already", Some(help)));
+    }
+    if args.plan.is_some() {
+        return Ok(VecDeque::new());
     }
     kept_plans(&place, &run).map(Into::into).map_err(|e| setup::refuse(ui, e))
 }

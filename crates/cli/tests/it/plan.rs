@@ -138,6 +138,55 @@ fn a_late_tool_is_a_timeout_error() {
     assert!(String::from_utf8_lossy(&out.stdout).contains("\"code\":\"tool_timeout\""), "{}", said(&out));
 }
 
+/// `--max-rounds` bounds the rounds of a `while` loop.
+#[test]
+fn rounds_are_bounded_by_an_option() {
+    let dir = folder("http://127.0.0.1:9/v1");
+    std::fs::write(dir.path().join("n.plan.py"), "n = 0\nwhile n < 50:\n    n += 1\nprint(n)\n").unwrap();
+    let of = |most: &str| {
+        entail(dir.path(), &["plan", "--plan", "n.plan.py", "--tools", "tools.agent", "--max-rounds", most])
+    };
+    let out = of("50");
+    assert_eq!(
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).trim()),
+        (Some(0), "50"),
+        "{}",
+        said(&out)
+    );
+    let out = of("49");
+    assert!(out.status.code() == Some(1) && said(&out).contains("error[limit]"), "{}", said(&out));
+}
+
+/// A plan that is there already has the request that it was written for: a set of its tokens admits them.
+#[test]
+fn a_saved_plan_runs_with_its_request() {
+    let dir = folder("http://127.0.0.1:9/v1");
+    let policy = "[tools.pay]\neffect = \"write\"\namong = { recipient = \"request\" }\n";
+    std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
+    let plan = "bill = read_bill(\"bill.txt\")\npay(bill.split(\" to \")[1], 98)\nprint(\"paid\")\n";
+    std::fs::write(dir.path().join("pay.plan.py"), plan).unwrap();
+    let rest = ["--plan", "pay.plan.py", "--tools", "tools.agent", "--policy", "policy.toml"];
+    let journal = ["--journal", "runs.db"];
+    let of = |request: &[&str]| entail(dir.path(), &[&["plan"], request, &rest[..], &journal[..]].concat());
+    let out = of(&["Pay 98 to EVIL-IBAN"]);
+    assert_eq!(
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).trim()),
+        (Some(0), "paid"),
+        "{}",
+        said(&out)
+    );
+    for other in [&["Pay 98 to DE12"][..], &[]] {
+        let out = of(other);
+        assert!(out.status.code() == Some(1) && said(&out).contains("recipient"), "{}", said(&out));
+    }
+    // A run that is resumed keeps the request that it began with.
+    let out = entail(
+        dir.path(),
+        &[&["plan", "Pay"], &rest[..], &["--journal", "runs.db", "--resume", "x"]].concat(),
+    );
+    assert!(out.status.code() == Some(2), "{}", said(&out));
+}
+
 #[test]
 fn a_plan_that_is_refused_every_time_is_written_again_before_anything_runs() {
     let (address, seen) = server(vec![FORGED, "x = = 1", "print(\"no\")"], "true");
