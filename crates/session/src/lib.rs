@@ -52,6 +52,8 @@ pub mod callers;
 pub mod client_config;
 mod error;
 pub mod events;
+#[cfg(feature = "plans")]
+mod feedback;
 pub mod frameworks;
 pub mod kept;
 pub mod keyring;

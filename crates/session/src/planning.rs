@@ -37,6 +37,7 @@
 //! it is given nothing but what [`replanning`](crate::replanning) lets it know.
 //! Invariant: nothing is run here, and nobody is asked.
 
+use crate::feedback;
 use crate::frameworks;
 use crate::load::{Imports, Kind, Loaded, Options, Problem, Runnable, read_text};
 use crate::policy;
@@ -45,8 +46,10 @@ use crate::replanning::PlanOutline;
 use crate::settings::Settings;
 use crate::tool_schemas;
 use ::policy::{Policy, PolicyUse};
-use analysis::flow::{self, FlowReport, Sink, Verdict};
-use core_ir::{Builder, Code, Data, Globals, ModelParams, ModelRoutes, Name, Term, ToolDecl};
+use analysis::flow::{self, FlowReport};
+use core_ir::{
+    Builder, Code, Data, Globals, Lattice, LatticeKind, ModelParams, ModelRoutes, Name, Term, ToolDecl,
+};
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, has_errors};
 use plan::planner::{self, Ended};
 use runtime::{PinState, Pins, ServerTool};
@@ -260,6 +263,15 @@ impl Toolset {
         let mut code = b.finish(root, &Globals::none()).ok()?;
         if let Some(policy) = &self.policy {
             policy.apply_to(&mut code, &self.named);
+    /// The lattice of the policy.
+    fn lattice(&self) -> Lattice {
+        let policy = self.policy.as_ref();
+        policy.map_or_else(
+            || Lattice::new(LatticeKind::TwoAxis),
+            |policy| Lattice::with_principals(policy.lattice, &policy.principals),
+        )
+    }
+
         }
         Some(code)
     }
@@ -419,7 +431,8 @@ impl Planning {
     /// The prompt for the next plan.
     pub fn prompt(&self) -> String {
         let people = self.tools.policy.as_ref().map_or(&[][..], |policy| &policy.people);
-        planner::prompt(&self.request, &self.tools.signatures(), people, &self.ended)
+        let (tools, lattice) = (self.tools.signatures(), self.tools.lattice());
+        planner::prompt(&self.request, (&tools, &lattice), people, &self.ended)
     }
 
     /// Notes that the last plan was run and ended with an error; returns the prompt for another one.
@@ -444,7 +457,7 @@ impl Planning {
             draft.outcome = Err(Problem::Wrong(vec![empty.help("answer with one block of Python code")]));
         }
         if self.left > 0
-            && let Some(findings) = draft.feedback()
+            && let Some(findings) = draft.feedback(&self.tools)
         {
             self.left -= 1;
             let prompt = planner::retry(self.prompt(), &draft.text, &findings);
@@ -487,18 +500,13 @@ impl Draft {
 
     /// Findings that a planner can mend, with their lines: facts of the plan's text, the declarations and the
     /// policy. `None` if there are none, or others besides.
-    fn feedback(&self) -> Option<Vec<(u32, String)>> {
+    fn feedback(&self, tools: &Toolset) -> Option<Vec<(u32, String)>> {
         let found = match &self.outcome {
             Ok(Compiled { refusal: Some(refusal), .. }) if refusal.calls_refused => &refusal.findings,
             Err(Problem::Wrong(found)) if self.all_in_plan(found) => found,
             _ => return None,
         };
-        let said = |d: &Diagnostic| {
-            let span = d.span.filter(|s| s.file == self.file && d.level == Level::Error)?;
-            let help = if d.help.is_empty() { String::new() } else { format!(" ({})", d.help.join("; ")) };
-            Some((self.line(span), format!("{}{help}", d.message)))
-        };
-        Some(found.iter().filter_map(said).collect())
+        Some(feedback::told(self, found, &tools.signatures(), &tools.lattice()))
     }
 
     /// True if all errors are about the plan: those in a declaration are nothing that a planner can mend.
@@ -507,7 +515,7 @@ impl Draft {
         errors.all(|d| d.span.is_some_and(|s| s.file == self.file))
     }
 
-    fn line(&self, span: Span) -> u32 {
+    pub(crate) fn line(&self, span: Span) -> u32 {
         self.sources.get(span.file).map_or(0, |s| s.line_column(span.start).line)
     }
 

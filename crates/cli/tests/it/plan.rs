@@ -201,8 +201,48 @@ fn a_plan_that_is_refused_every_time_is_written_again_before_anything_runs() {
     assert!(!dir.path().join("paid").exists());
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 3);
-    assert!(seen[1].1.contains("line 2: ") && seen[1].1.contains("is refused every time"), "{}", seen[1].1);
+    // The planner is told where the value comes from, and what a plan can do. It can't change the policy.
+    let told = "line 2: `pay` is refused every time: its argument `recipient` comes from `read_bill` in line 1; \
+                take it from the request, or have a person confirm it before any condition that was read: \
+                `confirm(recipient, \\\"why\\\")`, or end with what you have";
+    assert!(seen[1].1.contains(told), "{}", seen[1].1);
+    assert!(!seen[1].1.contains("in the policy"), "{}", seen[1].1);
     assert!(seen[2].1.contains("x = = 1") && !seen.iter().any(|s| s.1.contains("EVIL-IBAN")));
+}
+
+/// Of the tools a planner is told which are trusted, in Python's own notation; and after a refusal, which of them may
+/// give what the argument needs.
+#[test]
+fn a_planner_is_told_which_tools_are_trusted() {
+    let (address, seen) = server(vec![FORGED, "print(\"no\")"], "true");
+    let dir = folder(&address);
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let tools = std::fs::read_to_string(dir.path().join("tools.agent")).unwrap();
+    let more = "type Kind = \"rent\" | \"it's power\";\n\
+                tool payees() -> List[Obj{name: String, iban: String}] reads { exec \"true\" }\n\
+                tool limit() -> Number reads { exec \"true\" }\n\
+                tool mails() -> List[Obj{sender: String, body: String}] reads { exec \"true\" }\n\
+                tool of(kind: Kind) -> String reads { exec \"true\" }\n";
+    write("tools.agent", &(tools + more));
+    let policy = "[tools.pay]\neffect = \"write\"\n[tools.payees]\neffect = \"read\"\nresult = \"trusted\"\n\
+                  [tools.limit]\neffect = \"read\"\nresult = \"trusted\"\n[tools.mails]\neffect = \"read\"\nresult = \"trusted\"\n\
+                  fields = { \"[].body\" = \"untrusted\" }\n";
+    write("policy.toml", policy);
+    let out = entail(dir.path(), &[&["plan", "Pay", "--policy", "policy.toml"], &MODELS[..]].concat());
+    assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+    let seen = seen.lock().unwrap();
+    let prompt = seen[0].1.replace("\\n", "\n").replace("\\\"", "\"");
+    for line in [
+        "def payees() -> list[{'name': str, 'iban': str}]:\n    \"\"\"Reads. Trusted.\"\"\"",
+        "def mails() -> list[{'sender': str, 'body': str}]:\n    \"\"\"Reads. Trusted, but for `[].body`.\"\"\"",
+        "def read_bill(path: str) -> str:\n    \"\"\"Reads.\"\"\"",
+        "`dataclasses`, `typing`, `enum` and `pydantic` only",
+        "def of(kind: Literal['rent', \"it's power\"]) -> str:",
+    ] {
+        assert!(prompt.contains(line), "{line}\n{prompt}");
+    }
+    // Both have texts; a number is none.
+    assert!(seen[1].1.contains("look it up with `payees` or `mails`, which is trusted"), "{}", seen[1].1);
 }
 
 #[test]
