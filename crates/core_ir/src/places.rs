@@ -78,6 +78,13 @@ impl Region {
         Ok(Region { text: text.into(), root, segments, is_site })
     }
 
+    /// Returns true for a path that depends on where whoever reads it stands, such as `downloads/`. An address
+    /// without a scheme begins with `www.`.
+    pub fn is_rootless(&self) -> bool {
+        let is_host = self.segments.first().is_some_and(|s| s.starts_with("www."));
+        self.root == Root::Relative && !is_host
+    }
+
     /// The sites that a token of a request names: its scheme and host. A host without a scheme begins with
     /// `www.`, because the name of a file may look like one; it may then be reached by either scheme.
     pub fn sites(token: &str) -> Vec<Region> {

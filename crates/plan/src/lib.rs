@@ -134,6 +134,17 @@ pub fn known_class(name: &str) -> &'static str {
     lower::known_class(name)
 }
 
+/// Returns true for a keyword, a function or another name that plans have, which no tool can have.
+///
+/// # Examples
+/// ```
+/// assert!(plan::is_reserved("print") && plan::is_reserved("ask") && plan::is_reserved("import"));
+/// assert!(!plan::is_reserved("send_money"));
+/// ```
+pub fn is_reserved(name: &str) -> bool {
+    lower::is_reserved(name)
+}
+
 /// Number of names that [`known_class`] gives.
 pub const KNOWN_CLASSES: usize = lower::KNOWN_CLASSES;
 

@@ -60,6 +60,13 @@ impl PolicyReader {
             }
             let missing = [("to", to.is_none()), ("tools", tools.is_none()), ("at_most", at_most.is_none())];
             match (to, tools, at_most) {
+                (Some((to, _)), ..) if policy.delegates.iter().any(|d| d.to == to) => {
+                    let message = format!("`{}` has two tables `[[delegate]]`", clip(&to.join(", ")));
+                    let d = Diagnostic::error(codes::DELEGATION, message, span);
+                    self.found.push(d.help(
+                        "write one table with all of the `tools`, whose calls `at_most` counts together",
+                    ));
+                }
                 (Some((to, label)), Some(tools), Some(at_most)) => {
                     policy.delegates.push(Delegate { to, tools, at_most, label, among, span });
                 }

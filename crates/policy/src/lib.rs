@@ -31,7 +31,7 @@ pub use starter::starter;
 
 use core_ir::{
     AmongSource, AnswerSink, Approve, Code, Data, EffectClass, Globals, LabelSpec, Lattice, LatticeKind,
-    Name, Pattern, Person, Plain, Principal, Principals, Term, ToolDecl,
+    Name, Pattern, Person, Plain, Principal, Principals, Region, Term, ToolDecl, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span, clip, has_errors, nearest};
 use program::Slot;
@@ -427,12 +427,37 @@ impl Signature {
             }
         }
         for (name, _, span) in &self.plain {
-            if !decl.params.iter().any(|p| p.name == *name) {
-                found.push(no_parameter(decl, name, *span, without_signature));
+            match decl.params.iter().find(|p| p.name == *name) {
+                Some(p) if !may_hold_text(&p.ty) => found.push(no_text(decl, p, "a form of text", *span)),
+                Some(_) => {}
+                None => found.push(no_parameter(decl, name, *span, without_signature)),
             }
         }
         filled
     }
+}
+
+/// Returns true if some value of the type is a text, or has one in it.
+pub(crate) fn may_hold_text(ty: &Type) -> bool {
+    match ty {
+        Type::Num | Type::Bool | Type::Null | Type::Enum(_) => false,
+        Type::Option(inner) | Type::List(inner) => may_hold_text(inner),
+        Type::Refined(r) => may_hold_text(&r.0),
+        // Others are few in parameters, and may.
+        _ => true,
+    }
+}
+
+/// The report of a rule about texts for a parameter that has none.
+pub(crate) fn no_text(decl: &ToolDecl, param: &ToolParam, rule: &str, span: Span) -> Diagnostic {
+    let message = format!(
+        "{rule} says nothing about the parameter `{}` of `{}`, which is of type `{}`",
+        clip(&param.name),
+        decl.name,
+        clip(&param.ty.to_string())
+    );
+    Diagnostic::error(codes::WRONG_VALUE, message, span)
+        .help("remove it, or write it for a parameter of type `String`")
 }
 
 /// The report of a parameter that a tool does not have.
@@ -490,6 +515,10 @@ fn careful(effect: EffectClass) -> (LabelSpec, LabelSpec) {
     }
 }
 
+/// Problem of a place that depends on where whoever reads it stands.
+pub(crate) const ROOTLESS: &str =
+    "this is no place: a path begins with `/`, an address with its scheme or `www.`";
+
 const UNTRUSTED: LabelSpec = LabelSpec::Axes { untrusted: true, secret: false };
 
 /// Reads the tables of the file.
@@ -543,14 +572,18 @@ impl PolicyReader {
     }
 
     fn count(&mut self, value: &Value) -> Option<u64> {
-        let count = match value.get_ref() {
-            Node::Whole(n) => *n,
-            _ => None,
-        };
-        if count.is_none() {
-            self.wrong(value, "a whole number such as 3");
+        let what = "a whole number from 1 on, such as 3";
+        match value.get_ref() {
+            Node::Whole(Some(n)) if *n > 0 => return Some(*n),
+            // The kind is right, and the number is not.
+            Node::Whole(n) => {
+                let found = if *n == Some(0) { "0, with which no call is ever made" } else { "another one" };
+                let message = format!("expected {what}, found {found}");
+                self.found.push(Diagnostic::error(codes::WRONG_VALUE, message, value.span()));
+            }
+            _ => self.wrong(value, what),
         }
-        count
+        None
     }
 
     fn names(&mut self, value: &Value) -> BTreeSet<Name> {
@@ -633,6 +666,7 @@ impl PolicyReader {
                 other => self.unknown_key(other, key.span(), KEYS),
             }
         }
+        self.unplaced(&policy);
         let principals = root.iter().find(|(k, _)| &**k.get_ref() == "principals").map(|(_, v)| v);
         if policy.lattice != LatticeKind::SourcesReaders
             && let Some(Node::Table(table)) = principals.map(tree::Spanned::get_ref)
@@ -648,6 +682,24 @@ impl PolicyReader {
             }
         }
         policy
+    }
+
+    /// Reports labels that are those of places where no place has a label.
+    fn unplaced(&mut self, policy: &Policy) {
+        if !self.principals.places.is_empty() {
+            return;
+        }
+        let named = policy.named.iter().map(named::NamedPolicy::says);
+        let all = policy.tools.iter().map(|t| &t.says).chain(named).chain(&policy.unknown);
+        for (name, span) in all.flat_map(Signature::places) {
+            let message =
+                format!("`${}` is the label of a place, and the policy has no `[places]`", clip(name));
+            let d = Diagnostic::error(codes::WRONG_VALUE, message, span);
+            self.found.push(d.help(
+                "write which places are trusted: `[places]` with `\"/home/me/**\" = \"trusted\"`; without it \
+                 everything is untrusted",
+            ));
+        }
     }
 
     fn lattice(&mut self, value: &Value) -> LatticeKind {
@@ -689,7 +741,14 @@ impl PolicyReader {
         let Some(table) = self.table(value, "a table with a label for each place") else { return };
         for (key, value) in table.iter() {
             let Some(label) = self.label(value) else { continue };
-            if let Err(why) = self.principals.places.add(key.get_ref(), label) {
+            let is_rootless = |text: &str| {
+                text != "**" && Region::new(text.trim_end_matches('*')).is_ok_and(|r| r.is_rootless())
+            };
+            let added = match is_rootless(key.get_ref()) {
+                true => Err(ROOTLESS),
+                false => self.principals.places.add(key.get_ref(), label),
+            };
+            if let Err(why) = added {
                 let message = format!("`{}`: {why}", clip(key.get_ref()));
                 let d = Diagnostic::error(codes::WRONG_VALUE, message, key.span());
                 self.found.push(d.help(

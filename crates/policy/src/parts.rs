@@ -19,6 +19,19 @@ pub(super) struct PartRule {
 /// A parameter and those that name who must be among the readers of its argument, with the place.
 pub(super) type IncludesRule = (Name, Box<[Name]>, Span);
 
+impl Signature {
+    /// The arguments whose places are labels of the result, with the places of the rules.
+    pub(super) fn places(&self) -> impl Iterator<Item = (&Name, Span)> {
+        self.parts.iter().flat_map(|part| {
+            let names = part.rule.source.iter().chain(&part.rule.readers);
+            names.filter_map(|name| match name {
+                LabelName::Argument(name) => Some((name, part.span)),
+                LabelName::Field(_) => None,
+            })
+        })
+    }
+}
+
 impl PolicyReader {
     /// `fields`: a table with a label for each path.
     pub(super) fn fields(&mut self, value: &Value, out: &mut Vec<PartRule>) {

@@ -127,7 +127,7 @@ impl PolicyReader {
         let mut all: Option<Vec<_>> = Some(Vec::new());
         for part in parts {
             let found = match (part.strip_prefix("under:"), part.strip_prefix("principals.")) {
-                (Some(place), _) => match Region::new(place) {
+                (Some(place), _) => match Region::new(place).and_then(rooted) {
                     Ok(region) => Some((AmongSource::Below(region), Vec::new())),
                     Err(why) => {
                         let message = format!("`{}`: {why}", clip(place));
@@ -157,6 +157,11 @@ impl PolicyReader {
         }
         all.unwrap_or_default()
     }
+}
+
+/// A region that doesn't depend on where whoever reads its texts stands.
+fn rooted(region: Region) -> Result<Region, &'static str> {
+    if region.is_rootless() { Err(super::ROOTLESS) } else { Ok(region) }
 }
 
 /// `request`, `below(request)`, `absent`, or `tools.NAME()` with fields. The name is as it is, so it may have
@@ -230,6 +235,12 @@ fn wrong_set(code: &Code, decl: &ToolDecl, among: &Among, span: Span) -> Option<
                 None => d,
             });
         }
+    }
+    if matches!(among.source, AmongSource::Below(_) | AmongSource::Sites)
+        && let Some(param) = among.params.iter().find_map(|(n, _)| decl.params.iter().find(|p| p.name == *n))
+        && !super::may_hold_text(&param.ty)
+    {
+        return Some(super::no_text(decl, param, "a set of paths or addresses", span));
     }
     let AmongSource::Tool(name) = &among.source else { return None };
     let Some(read) = code.tools.iter().find(|t| t.name == *name) else {

@@ -606,6 +606,82 @@ fn places_have_labels() {
     }
 }
 
+/// Rules that mean nothing are mistakes, and say so: in the file, or once the tools are known.
+#[test]
+fn a_rule_that_means_nothing_is_refused() {
+    let wrong = |text: &str, code: &str, says: &str| {
+        let found = Policy::parse(FileId(0), text).expect_err(text);
+        assert_eq!(found.len(), 1, "{text}\n{found:?}");
+        assert!(found[0].code == code && found[0].message.contains(says), "{text}\n{found:?}");
+    };
+    let delegate = "[[delegate]]\nto = \"untrusted\"\ntools = [\"a\"]\nat_most = 1\n";
+    wrong(&delegate.repeat(2), codes::DELEGATION, "`untrusted` has two tables `[[delegate]]`");
+    wrong(&delegate.replace("= 1", "= 0"), codes::WRONG_VALUE, "no call is ever made");
+    wrong(
+        "[tools.a]\nat_most = 0\n",
+        codes::WRONG_VALUE,
+        "from 1 on, such as 3, found 0, with which no call",
+    );
+    wrong(
+        "[tools.a]\nat_most = -1\n",
+        codes::WRONG_VALUE,
+        "a whole number from 1 on, such as 3, found another one",
+    );
+    wrong("[tools.a]\nat_most = 1.5\n", codes::WRONG_VALUE, "found a value of kind float");
+    wrong(
+        "[tools.a]\nbounds = { path = \"under:downloads\" }\n",
+        codes::WRONG_VALUE,
+        "a path begins with `/`",
+    );
+    wrong("[tools.a]\namong = { path = \"under:./in\" }\n", codes::WRONG_VALUE, "a path begins with `/`");
+    wrong("[places]\n\"relative/**\" = \"trusted\"\n", codes::WRONG_VALUE, "a path begins with `/`");
+    let placed = "[tools.a]\nfields = { \"[]\" = { source = \"$path\" } }\n";
+    wrong(placed, codes::WRONG_VALUE, "`$path` is the label of a place, and the policy has no `[places]`");
+    for right in [
+        "[tools.a]\nbounds = { path = \"under:/downloads\" }\namong = { url = \"under:www.shop.example/\" }\n",
+        "[places]\n\"www.shop.example/**\" = \"trusted\"\n\"**\" = \"untrusted\"\n",
+        &format!("{placed}[places]\n\"/home/**\" = \"trusted\"\n"),
+    ] {
+        assert!(Policy::parse(FileId(0), right).is_ok(), "{right}");
+    }
+    // The type of the parameter is known with the tool.
+    let param = |(name, ty): (&str, Type)| ToolParam {
+        name: name.into(),
+        ty,
+        bound: LabelSpec::BOTTOM,
+        default: None,
+    };
+    let at = Span { file: FileId(1), start: 0, end: 0 };
+    let params: Vec<_> =
+        [("n", Type::Num), ("s", Type::Str), ("ns", Type::list(Type::Num)), ("d", Type::Dyn)]
+            .map(param)
+            .into();
+    let decl = ToolDecl { params, effect: EffectClass::Write, ..ToolDecl::unknown("a".into(), at) };
+    let found = |text: &str| {
+        let mut b = Builder::new();
+        b.tool(decl.clone());
+        let root = b.lit(Data::Null, at);
+        let mut code = b.finish(root, &Globals::none()).unwrap();
+        Policy::parse(FileId(0), text).unwrap().apply(&mut code)
+    };
+    for key in [
+        "plain = { KEY = \"no-links\" }",
+        "bounds = { KEY = \"under:/in\" }",
+        "among = { KEY = \"below(request)\" }",
+    ] {
+        let of = |param: &str| found(&format!("[tools.a]\n{}\n", key.replace("KEY", param)));
+        for number in ["n", "ns"] {
+            let found = of(number);
+            assert!(found.len() == 1 && found[0].code == codes::WRONG_VALUE, "{key}: {found:?}");
+            assert!(
+                found[0].message.contains(&format!("says nothing about the parameter `{number}` of `a`")),
+                "{found:?}"
+            );
+        }
+        assert_eq!((of("s"), of("d")), (Vec::new(), Vec::new()), "{key}");
+    }
+}
+
 /// The block of a program, as the tables of a text.
 fn block(text: &str) -> Table {
     let (table, errors) = DeTable::parse_recoverable(text);

@@ -233,9 +233,18 @@ impl Toolset {
     /// Adds a tool.
     ///
     /// # Errors
-    /// There is one of this name already.
+    /// There is one of this name already, or the name is one of plans: they would call something else.
     pub fn add(&mut self, tool: Arc<ToolDecl>) -> Result<(), Problem> {
         if self.tools.iter().any(|t| t.name == tool.name) {
+        if plan::is_reserved(&tool.name) {
+            let what = format!(
+                "a plan can't call a tool of the name `{}`, which means something else there",
+                tool.name
+            );
+            let help = "rename it; a tool of an MCP server is renamed in the declaration that `entail tools --discover \
+                        NAME --to agent` prints";
+            return Err(Problem::Unreadable(what, Some(help.into())));
+        }
             let what = format!("the tool `{}` is declared twice", tool.name);
             return Err(Problem::Unreadable(what, Some("rename one of them".into())));
         }

@@ -157,6 +157,20 @@ fn rounds_are_bounded_by_an_option() {
     assert!(out.status.code() == Some(1) && said(&out).contains("error[limit]"), "{}", said(&out));
 }
 
+/// Names that mean something else in a plan are no names of tools.
+#[test]
+fn a_tool_with_a_name_of_the_language_is_refused() {
+    let dir = folder("http://127.0.0.1:9/v1");
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("n.plan.py", "print(1)\n");
+    for name in ["print", "ask", "delegate", "sorted", "next"] {
+        write("own.agent", &format!("tool {name}(x: String) -> String reads {{ exec \"true\" }}\n"));
+        let out = entail(dir.path(), &["plan", "--plan", "n.plan.py", "--tools", "own.agent"]);
+        let says = format!("a plan can't call a tool of the name `{name}`");
+        assert!(out.status.code() == Some(2) && said(&out).contains(&says), "{}", said(&out));
+    }
+}
+
 /// A plan that is there already has the request that it was written for: a set of its tokens admits them.
 #[test]
 fn a_saved_plan_runs_with_its_request() {

@@ -47,6 +47,16 @@ pub(crate) const BUILTINS: &[&str] = &[
     "zip",
 ];
 
+/// Keywords of Python, and names beside [`BUILTINS`] that plans have without an import.
+const WORDS: &str = "False None True and as assert async await break class continue def del elif else except finally \
+                     for from global if import in is lambda nonlocal not or pass raise return try while with yield \
+                     ask confirm delegate next principals";
+
+/// Returns true for a name that no tool can have.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    BUILTINS.contains(&name) || WORDS.split_ascii_whitespace().any(|word| word == name)
+}
+
 /// The values of principals in a plan.
 const PRINCIPALS: &str = "principals";
 

@@ -13,6 +13,7 @@ mod stmts;
 mod tries;
 mod types;
 
+pub(crate) use exprs::is_reserved;
 pub(crate) use tries::{KNOWN_CLASSES, known_class};
 
 use crate::scope::{Frame, Frames, Known, Taint, Ty, UNIQUE, add};
