@@ -96,6 +96,20 @@ impl Pred {
         regex(pattern).map(|_| Pred::Matches(pattern.into()))
     }
 
+    /// Numbers without a fraction.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Data, Pred};
+    /// assert!(Pred::integer().check(&Data::Num(3.into())).is_ok());
+    /// assert!(Pred::integer().check(&Data::Num("3.5".parse().unwrap())).is_err());
+    /// ```
+    pub fn integer() -> Pred {
+        let source = Data::record([("type".into(), Data::str("integer"))]);
+        // INVARIANT: the document is a schema, as the example shows.
+        Schema::new(&source).map_or(Pred::True, |schema| Pred::Schema(Arc::new(schema)))
+    }
+
     /// Decides the predicate.
     ///
     /// # Errors

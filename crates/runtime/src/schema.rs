@@ -226,10 +226,10 @@ fn nullable(mut schema: Json) -> Json {
 /// Adds what the predicate demands, as far as a schema can say it; whether it could say all of it. Never
 /// rejects a value that the predicate admits.
 fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
-    let base = match base {
-        Type::Refined(r) => &r.0,
-        other => other,
-    };
+    let mut base = base;
+    while let Type::Refined(r) = base {
+        base = &r.0;
+    }
     let Some(fields) = schema.as_object_mut() else { return false };
     match (pred, base) {
         (Pred::True, _) => true,

@@ -1,7 +1,7 @@
 //! Quarantined calls: a typed answer of a model that has no tools.
 
 use crate::run::AT;
-use core_ir::{Data, EffectClass, LabelSpec, Name, ToolDecl, ToolParam, Type};
+use core_ir::{Data, EffectClass, LabelSpec, Name, Pred, ToolDecl, ToolParam, Type};
 use diagnostics::FileId;
 use machine::{Call, Config, ErrorCode, Machine, Output, Reply, Response};
 use plan::{World, codes};
@@ -64,7 +64,7 @@ fn an_answer_has_the_type_that_is_asked_for() {
     let (value, asked) = run(text, &["3"]);
     assert_eq!(value.unwrap(), json!(4));
     assert_eq!(asked[0].0, "Which day is in this text? Due 3 May. Pay eve.");
-    assert_eq!((asked[0].1, &asked[0].2), (0, &Some(Type::option(Type::Num))));
+    assert_eq!((asked[0].1, &asked[0].2), (0, &Some(Type::option(integer()))));
 }
 
 #[test]
@@ -81,6 +81,30 @@ fn each_type_is_what_it_names() {
         let (_, asked) = run(&format!("{before}ask('x', {written})"), &["null"]);
         assert_eq!(asked[0].2, Some(Type::option(ty)), "{written}");
     }
+}
+
+fn integer() -> Type {
+    Type::Refined(Arc::new((Type::Num, Pred::integer())))
+}
+
+/// Whatever an `int` is in, no reply with a fraction is one.
+#[test]
+fn an_int_has_no_fraction() {
+    let class = "@dataclass\nclass Order:\n    n: int\n";
+    for (before, written, reply) in [
+        ("", "int", "3.5"),
+        ("", "list[int]", "[1, 1.5]"),
+        ("", "Optional[int]", "0.5"),
+        (class, "Order", "{\"n\": 2.5}"),
+        (class, "list[Order]", "[{\"n\": 2}, {\"n\": 2.5}]"),
+        ("class Bounded(BaseModel):\n    n: int = Field(ge=1, le=9)\n", "Bounded", "{\"n\": 2.5}"),
+    ] {
+        let text = format!("{before}x = ask('x', {written})\n'taken'");
+        let (value, asked) = run(&text, &[reply, reply]);
+        assert_eq!((value, asked.len()), (Err(ErrorCode::Decode), 2), "{written}");
+    }
+    assert_eq!(run("ask('x', int)", &["3.0"]).0, Ok(json!(3)));
+    assert_eq!(run("ask('x', float)", &["3.5"]).0, Ok(json!(3.5)));
 }
 
 #[test]
