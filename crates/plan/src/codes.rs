@@ -81,7 +81,23 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "plan that is too large",
         text: "A plan has at most 2 MiB, 4,000 statements and 200 levels of nesting. Calls of functions are \
                expanded, and the result is bounded, too. Divide long plans.",
-        wrong: "",
-        right: "print(1)",
+        wrong: concat!(
+            "def a(x):\n",
+            "    return [x, x, x, x, x, x, x, x, x, x]\n",
+            "def b(x):\n",
+            "    return [a(x), a(x), a(x), a(x), a(x), a(x), a(x), a(x), a(x), a(x)]\n",
+            "def c(x):\n",
+            "    return [b(x), b(x), b(x), b(x), b(x), b(x), b(x), b(x), b(x), b(x)]\n",
+            "def d(x):\n",
+            "    return [c(x), c(x), c(x), c(x), c(x), c(x), c(x), c(x), c(x), c(x)]\n",
+            "def e(x):\n",
+            "    return [d(x), d(x), d(x), d(x), d(x), d(x), d(x), d(x), d(x), d(x)]\n",
+            "def f(x):\n",
+            "    return [e(x), e(x), e(x), e(x), e(x), e(x), e(x), e(x), e(x), e(x)]\n",
+            "def g(x):\n",
+            "    return [f(x), f(x), f(x), f(x), f(x), f(x), f(x), f(x), f(x), f(x)]\n",
+            "print(g(1))"
+        ),
+        right: "x = 1\nfor _ in range(7):\n    x = [x] * 10\nprint(x)",
     },
 ];

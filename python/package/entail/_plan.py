@@ -387,7 +387,8 @@ def plan(
     `policy` says what they do and what may reach them: the path of a policy file, its text, or its tables as a mapping; without it, that of
     the settings. `planner` writes the plan: a model's name, or a function from the prompt to a text. It is asked up to `replan` times again (2)
     if the plan has mistakes or a call that is refused every time, and up to `replan_errors` times (0) after a run that ended with an error: it
-    is told the code and the line of the error then, and nothing else. `plan` is one that is there already. `quarantine` answers `ask` of the plan: a
+    is told the code and the line of the error then, and which calls of the plan were made that may have changed something, as far as trusted
+    data decided them; nothing else. `plan` is one that is there already. `quarantine` answers `ask` of the plan: a
     model's name, or a function from the prompt and the JSON Schema of the answer to data. `approver` is asked about calls that want approval.
     `config` names the settings; without it they are the nearest `entail.toml`. `unpinned` lets the planner see what MCP servers say of tools that
     nobody has approved; `python_tools` is consent to run the functions of Python files that `tools` names.

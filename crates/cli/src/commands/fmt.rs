@@ -38,7 +38,7 @@ pub fn fmt(ui: &Ui, args: &FmtArgs) -> Exit {
         } else if !path.exists() {
             return ui.usage(&format!("cannot read `{shown}`: no such file"), None);
         } else if Kind::of(&shown) == Kind::Plan {
-            let help = "a formatter of Python formats it";
+            let help = "it is Python: a formatter of Python, such as `ruff format`, formats it";
             return ui.usage(&format!("`{shown}` is a plan"), Some(help));
         } else if Kind::of(&shown) == Kind::Config {
             let help = "`.agent` and `.lam` files are formatted";
