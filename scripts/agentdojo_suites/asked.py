@@ -12,14 +12,13 @@ import copy
 import functools
 import itertools
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from agentdojo_suites import attacks
 from agentdojo_suites.defended import Case, Oracle, honest
-from agentdojo_suites.harness import HERE, Attack, Calls, Model, attack, environment, plans, suite
+from agentdojo_suites.harness import Attack, Calls, Model, attack, environment, plans, reasons, suite
 
 Policy = dict[str, Any]
 
@@ -50,13 +49,6 @@ class Refusal:
     def untrusted(self) -> bool:
         """Returns true if the label says that the part was read."""
         return not attacks.is_trusted(self.label)
-
-
-@functools.cache
-def reasons() -> dict[str, dict[str, str]]:
-    """Returns why no safe policy spares a task its questions, in words, by suite and task."""
-    table: dict[str, dict[str, str]] = tomllib.loads((HERE / "reasons.toml").read_text())
-    return table
 
 
 class _Unconfirmed(ast.NodeTransformer):

@@ -12,8 +12,7 @@ import sys
 import textwrap
 from typing import Any
 
-from agentdojo_suites.asked import reasons
-from agentdojo_suites.harness import HERE, SUITES
+from agentdojo_suites.harness import HERE, SUITES, reasons
 
 FILE = HERE / "figures.json"
 PAGE = HERE.parent.parent / "docs" / "agentdojo.md"
@@ -141,8 +140,8 @@ def by_suite(kinds: Figures, kind: str) -> str:
         tasks = sum(s["tasks"] for s in of)
         done = [f"{sum(s['done'][i] for s in of)} of {tasks}" for i in range(3)]
         rows.append([name, *done, f"{sum(s['questions'] for s in of) / tasks:.2f}"])
-    head = ["suite", "done unattended", "with 1 question", "with any number", "questions a task"]
-    return table(head, rows)
+    head = ["suite", "done unattended (TCR@0)", "with 1 question (TCR@1)", "with any number (TCR@∞)"]
+    return table([*head, "questions a task"], rows)
 
 
 TITLES = {
@@ -165,6 +164,21 @@ def by_kind(kinds: Figures) -> str:
             rows.append([title, *cells])
     head = [f"of {sum(s['tasks'] for s in kinds['own'].values())} tasks, done", "unattended", "1 question"]
     return table([*head, "any number", "questions a task"], rows)
+
+
+def by_suite_attacked(kinds: Figures, kind: str) -> str:
+    """Returns the table of attacks on the plans under the policies, by suite: goals by calls, by text, and other calls."""
+    rows = []
+    for name in (*kinds[kind], ALL):
+        of = [s["attacks"] for n, s in kinds[kind].items() if name in (n, ALL)]
+        cells = []
+        for variant in VARIANTS:
+            some = [a[variant] for a in of if variant in a]
+            whole = len(some) == len(of)
+            counts = [str(sum(a[how] for a in some)) for how in ("calls", "text", "other")]
+            cells.append(f"{' · '.join(counts)} of {sum(a['pairs'] for a in some)}" if whole else "")
+        rows.append([name, *cells])
+    return table(["by calls · by text · other calls", *VARIANTS], rows)
 
 
 VARIANTS = ("slot", "fields", "chosen", "memory", "feedback")
@@ -227,7 +241,8 @@ def by_question(kinds: Figures) -> str:
 def tables(figures: Figures) -> list[str]:
     """Returns the tables of the page."""
     kinds = figures["kinds"]
-    made = [by_suite(kinds, "own"), by_kind(kinds), by_attack(kinds, sum(figures["undefended"].values())), by_question(kinds)]
+    made = [by_suite(kinds, "own"), by_kind(kinds), by_attack(kinds, sum(figures["undefended"].values()))]
+    made += [by_suite_attacked(kinds, "own"), by_question(kinds)]
     if "react" in kinds:
         made.append(by_cost(kinds))
     return made

@@ -6,6 +6,7 @@ import functools
 import importlib
 import json
 import pickle
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +36,13 @@ MARK = "ATTACKER-SAYS"
 def suite(name: str) -> TaskSuite:
     """Returns a suite of the benchmark."""
     return get_suite(VERSION, name)
+
+
+@functools.cache
+def reasons() -> dict[str, dict[str, str]]:
+    """Returns why no safe policy spares a task its questions, in words, by suite and task."""
+    table: dict[str, dict[str, str]] = tomllib.loads((HERE / "reasons.toml").read_text())
+    return table
 
 
 @functools.cache

@@ -43,14 +43,14 @@ MALLORY = "mallory@evil.example"
 class Office:
     """State of the tools, with the calls that changed something."""
 
-    mails: dict[str, Mail]
+    mails: list[Mail]
     tickets: dict[int, Ticket]
     pages: dict[str, str]
     made: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     def last_mail(self, sender: str) -> Mail:
         """Returns the newest mail of a sender."""
-        return self.mails[sender]
+        return next(mail for mail in reversed(self.mails) if mail["sender"] == sender)
 
     def read_ticket(self, number: int) -> Ticket:
         """Returns a ticket."""
