@@ -195,6 +195,11 @@ fn question(call: &Approval) -> String {
             let _ = writeln!(text, "      {}", visible(&reason, 2 * MAX_ARGUMENT_CHARS));
         }
     }
+    if call.is_decided {
+        text.push_str(
+            "  untrusted data decided that this call is made; the labels say so of every argument\n",
+        );
+    }
     text.push_str("approve? [y/N] ");
     text
 }
@@ -216,8 +221,11 @@ mod tests {
                 arg("n", Data::Bool(true), Data::list([])),
                 arg("body", Data::str("x".repeat(2000)), Data::list([])),
             ],
+            is_decided: false,
             channel: Data::list([]),
         };
+        let decided = question(&Approval { is_decided: true, ..call.clone() });
+        assert!(decided.contains("\n  untrusted data decided that this call is made; "), "{decided}");
         let text = question(&call);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], r"the program asks to call the tool `send\u{1b}[2J` with");

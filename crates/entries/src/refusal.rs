@@ -144,6 +144,13 @@ pub fn with_remedies(
     // A block that delegates has bounds of its own, in a table without a name.
     let delegated = |t: &&Arc<ToolDecl>| refused.name.as_deref() == Some(&*t.name) && t.delegated.is_some();
     if let Some(tool) = code.tools.iter().find(delegated) {
+        // The gate before the model has a text, and no set.
+        if tool.confirms {
+            return d.help(
+                "a text that others had a part in can't choose: delegate the text alone, or name the others in `to`, \
+                 here and in the `[[delegate]]` of the policy",
+            );
+        }
         let what = match &refused.part {
             machine::Part::Argument(arg) => format!("the set of `{arg}` in its `among`"),
             _ => "its `to`".into(),

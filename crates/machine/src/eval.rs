@@ -177,6 +177,8 @@ struct Cleared {
     args: Vec<(Name, Data)>,
     /// The labels of the arguments.
     labels: Vec<Label>,
+    /// The label of what decided that the call is made; only if somebody sees the call.
+    control: Label,
     /// `pc` and every label of the arguments.
     given: Label,
     /// The label of the result, as far as it depends on all arguments: of failures.

@@ -391,6 +391,8 @@ pub enum Call {
         /// For each argument, the join of the labels in it and of the record that it came in: where it came
         /// from, who decided that the call happens, and who may see it.
         labels: Box<[Label]>,
+        /// The label of what decided that the call is made, and of the record that its arguments came in.
+        control: Label,
     },
     /// Read a key.
     Recall {
@@ -425,11 +427,11 @@ pub enum Response {
     Model(Result<Reply, String>),
     /// The tool's result, or its error.
     Tool(Result<Data, String>),
-    /// The result of a tool that labels it. The label is joined to the declared one; it never lowers
-    /// it. A label that the lattice of the run does not have counts as the highest.
     /// To a tool request: the tool did not answer within a limit of its own, in words. No limit of the program
     /// has passed: that is [`Response::Late`].
     ToolTimeout(String),
+    /// The result of a tool that labels it. The label is joined to the declared one; it never lowers
+    /// it. A label that the lattice of the run does not have counts as the highest.
     LabeledTool(Result<Data, String>, LabelSpec),
     /// Approval of the call, or the reason of its refusal.
     Approve(Result<(), String>),
@@ -539,9 +541,9 @@ pub enum ErrorCode {
     Flow,
     Type,
     Tool,
+    ToolTimeout,
     Model,
     Decode,
-    ToolTimeout,
     Guard,
     Assert,
     Fail,
@@ -570,9 +572,9 @@ impl ErrorCode {
             ErrorCode::Flow => "flow",
             ErrorCode::Type => "type",
             ErrorCode::Tool => "tool",
+            ErrorCode::ToolTimeout => "tool_timeout",
             ErrorCode::Model => "model",
             ErrorCode::Decode => "decode",
-            ErrorCode::ToolTimeout => "tool_timeout",
             ErrorCode::Guard => "guard",
             ErrorCode::Assert => "assert",
             ErrorCode::Fail => "fail",

@@ -191,7 +191,7 @@ impl Event {
                 args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
                 choices: request.choices.to_vec(),
             },
-            Call::Approve { tool, args, labels } => Asked::Approve {
+            Call::Approve { tool, args, labels, .. } => Asked::Approve {
                 name: tool.name.clone(),
                 args: args.iter().map(|(n, d)| (n.clone(), r.data(d))).collect(),
                 labels: labels.iter().map(|l| lattice.data_of(*l)).collect(),

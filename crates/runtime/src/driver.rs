@@ -525,7 +525,13 @@ impl<'a> Driver<'a> {
     }
 
     /// Returns the description of a call that its approver sees.
-    fn approval(&self, tool: &ToolDecl, args: &[(Name, Data)], labels: &[Label], channel: Label) -> Approval {
+    fn approval(
+        &self,
+        tool: &ToolDecl,
+        args: &[(Name, Data)],
+        (labels, control): (&[Label], Label),
+        channel: Label,
+    ) -> Approval {
         // Questions may wait in the journal.
         let redactor = self.redactor().for_records();
         let explainer = Explainer { lattice: self.machine.lattice(), redactor: &redactor };
@@ -536,19 +542,23 @@ impl<'a> Driver<'a> {
             chains: explainer.chains(label),
         };
         let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
-        Approval { tool: tool.name.clone(), args, channel: explainer.lattice.data_of(channel) }
+        let mut lattice = explainer.lattice.clone();
+        let is_decided = lattice.reclassify(control, Label::BOTTOM) != Label::BOTTOM;
+        let channel = lattice.data_of(channel);
+        Approval { tool: tool.name.clone(), args, is_decided, channel }
     }
 
     /// Returns true if an approval in the journal is unproved: the call was not made, and no approver has
     /// signed the answer. Anyone who can write the journal can write such an answer, so the question is asked
     /// again.
     fn is_unproved(&self, id: RequestId, request: &Request, response: &Response, gone_on: bool) -> bool {
-        let (Call::Approve { tool, args, labels }, Response::Approve(Ok(()))) = (&request.call, response)
+        let (Call::Approve { tool, args, labels, control }, Response::Approve(Ok(()))) =
+            (&request.call, response)
         else {
             return false;
         };
         let signed = |desk: &ApprovalDesk| {
-            desk.is_signed(&self.run, id, &self.approval(tool, args, labels, request.channel))
+            desk.is_signed(&self.run, id, &self.approval(tool, args, (labels, *control), request.channel))
         };
         !gone_on && !self.handlers.desk.as_ref().is_some_and(signed)
     }
@@ -822,13 +832,13 @@ impl<'a> Driver<'a> {
                     }
                 }
             }
-            Call::Approve { tool, args, labels } => {
+            Call::Approve { tool, args, labels, control } => {
                 let (approver, desk) = (self.handlers.approver.clone(), self.handlers.desk.clone());
                 let is_attended = approver.is_some() || desk.is_some();
                 if is_attended && !free {
                     return StartResult::NotYet;
                 }
-                let approval = self.approval(tool, args, labels, request.channel);
+                let approval = self.approval(tool, args, (labels, *control), request.channel);
                 // Who waits for this event must find the question kept.
                 let kept = desk.as_ref().map(|desk| {
                     let question = desk.put(&self.run, id, &approval)?;
@@ -995,6 +1005,7 @@ impl<'a> Driver<'a> {
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
         let ToolAnswer { result, label } = answer;
+        let is_late = matches!(result, Err(ToolError::Late(_)));
         let result = match result {
             Ok(data) => Ok(self.redactor().data(&data)),
             Err(ToolError::Failed(why) | ToolError::Late(why)) => Err(self.redactor().owned(why)),
@@ -1005,7 +1016,6 @@ impl<'a> Driver<'a> {
                 }
                 return self.end(id, StopReason::Configuration, e.one_line());
             }
-        let is_late = matches!(result, Err(ToolError::Late(_)));
         };
         let what = match &result {
             Ok(data) => Answered::Data(data.clone()),
@@ -1198,6 +1208,7 @@ pub(crate) fn answered_with(response: &Response, by: Option<Decider>) -> Answere
         Response::Permanent(e)
         | Response::Model(Err(e))
         | Response::Tool(Err(e))
+        | Response::ToolTimeout(e)
         | Response::LabeledTool(Err(e), _)
         | Response::Approve(Err(e))
         | Response::Recall(Err(e))
@@ -1208,7 +1219,6 @@ pub(crate) fn answered_with(response: &Response, by: Option<Decider>) -> Answere
         Response::Approve(Ok(())) => Answered::Approved(by),
         _ => Answered::Nothing,
     }
-        | Response::ToolTimeout(e)
 }
 
 fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {

@@ -69,6 +69,8 @@ pub mod preflight;
 pub mod program;
 pub mod project_files;
 #[cfg(feature = "plans")]
+mod remarks;
+#[cfg(feature = "plans")]
 pub mod replanning;
 pub mod report;
 mod run;

@@ -42,6 +42,7 @@ use crate::frameworks;
 use crate::load::{Imports, Kind, Loaded, Options, Problem, Runnable, read_text};
 use crate::policy;
 use crate::preflight::{Gate, Refusal};
+use crate::remarks;
 use crate::replanning::PlanOutline;
 use crate::settings::Settings;
 use crate::tool_schemas;
@@ -235,7 +236,6 @@ impl Toolset {
     /// # Errors
     /// There is one of this name already, or the name is one of plans: they would call something else.
     pub fn add(&mut self, tool: Arc<ToolDecl>) -> Result<(), Problem> {
-        if self.tools.iter().any(|t| t.name == tool.name) {
         if plan::is_reserved(&tool.name) {
             let what = format!(
                 "a plan can't call a tool of the name `{}`, which means something else there",
@@ -245,6 +245,7 @@ impl Toolset {
                         NAME --to agent` prints";
             return Err(Problem::Unreadable(what, Some(help.into())));
         }
+        if self.tools.iter().any(|t| t.name == tool.name) {
             let what = format!("the tool `{}` is declared twice", tool.name);
             return Err(Problem::Unreadable(what, Some("rename one of them".into())));
         }
@@ -262,6 +263,15 @@ impl Toolset {
         self.code().map_or_else(|| self.tools.clone(), |code| code.tools)
     }
 
+    /// The lattice of the policy.
+    fn lattice(&self) -> Lattice {
+        let policy = self.policy.as_ref();
+        policy.map_or_else(
+            || Lattice::new(LatticeKind::TwoAxis),
+            |policy| Lattice::with_principals(policy.lattice, &policy.principals),
+        )
+    }
+
     /// A program that calls nothing, with the tools as the policy has them.
     fn code(&self) -> Option<Code> {
         let mut b = Builder::new();
@@ -272,15 +282,6 @@ impl Toolset {
         let mut code = b.finish(root, &Globals::none()).ok()?;
         if let Some(policy) = &self.policy {
             policy.apply_to(&mut code, &self.named);
-    /// The lattice of the policy.
-    fn lattice(&self) -> Lattice {
-        let policy = self.policy.as_ref();
-        policy.map_or_else(
-            || Lattice::new(LatticeKind::TwoAxis),
-            |policy| Lattice::with_principals(policy.lattice, &policy.principals),
-        )
-    }
-
         }
         Some(code)
     }
@@ -535,29 +536,15 @@ impl Draft {
         Some(flow::analyze(&loaded.runnables.first()?.code, &options))
     }
 
-    /// Lines with remarks: possible refusals of the calls of the plan, and questions to a person.
+    /// Lines with remarks: possible refusals of the calls of the plan, questions to a person, choices of an attacker,
+    /// texts of several writers, and delegations.
     pub fn remarks(&self, report: &FlowReport) -> Vec<(u32, String)> {
-        let mut remarks: Vec<(u32, String)> = Vec::new();
-        let mut add = |span: Span, text: String| {
-            let remark = (self.line(span), text);
-            if span.file == self.file && !remarks.contains(&remark) {
-                remarks.push(remark);
-            }
-        };
-        for d in flow::findings(report) {
-            if let Some(span) = d.span {
-                add(span, d.message.clone());
-            }
-        }
-        for site in report.sites.iter().filter(|s| s.verdict != Verdict::Never) {
-            if let (Sink::Tool(name), Some(who)) = (&site.sink, site.asks) {
-                add(site.span, format!("`{name}`: {who} decides"));
-            }
-            for choice in &site.chosen {
-                add(site.span, choice.describe());
-            }
-        }
-        remarks
+        remarks::all(self, report)
+    }
+
+    /// Rules of the policy without effect: sets that admit nothing, and labels of parts that change nothing.
+    pub fn warnings(&self, report: &FlowReport) -> Vec<Diagnostic> {
+        flow::policy_warnings(report)
     }
 
     /// The calls of the plan as JSON: each as `entail check --show flow` has it, with `line`, and with `why`

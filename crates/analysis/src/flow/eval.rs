@@ -7,7 +7,7 @@
 use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractFunction, AbstractValue, CodeId, FnId, Shape};
 use super::{Checked, Chosen, Options, Sink};
-use core_ir::{Bound, Clearances, Code, Label, LabelSpec, ModelRoutes, Name, Principals, Term, TermId};
+use core_ir::{Bound, Clearances, Code, Data, Label, LabelSpec, ModelRoutes, Name, Principals, Term, TermId};
 use diagnostics::{FileId, Span};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -93,12 +93,17 @@ pub(super) struct SiteState {
     pub passed_over: Vec<(Name, Label)>,
     /// True if untrusted text may reach a form (`plain`).
     pub plain: bool,
+    /// True if an argument may not match its pattern.
+    pub pattern: bool,
     /// True if it is open whether all who get an argument may read it (`readers`).
     pub readers: bool,
     /// True if somebody may be asked for approval.
     pub asked: bool,
     /// Arguments that untrusted data may choose.
     pub chosen: Vec<Chosen>,
+    /// Arguments that the program itself wrote, where untrusted data decides whether the call is made: what is
+    /// chosen is one of them at most.
+    pub literals: Vec<(Chosen, Vec<Data>)>,
 }
 
 /// One bound of a site.

@@ -22,7 +22,9 @@ mod taint;
 mod terms;
 mod value;
 
-pub use report::{certain_refusal, findings, of_unknown, refusal, site_json, to_json, to_text};
+pub use report::{
+    certain_refusal, findings, of_unknown, policy_warnings, refusal, site_json, to_json, to_text,
+};
 pub use rules::{IdleReason, IdleRule, RuleKey, idle_rules};
 pub use taint::{Cause, Origin};
 
@@ -209,6 +211,8 @@ pub struct Chosen {
     pub among: Choices,
     /// Form that a text must have.
     pub plain: Option<Plain>,
+    /// Regular expression that the argument must match as a whole.
+    pub pattern: Option<Name>,
 }
 
 /// Values that an attacker may choose from.
@@ -234,7 +238,13 @@ impl Chosen {
             return None;
         }
         let form = decl.plain.iter().find(|(n, _)| *n == param.name).map(|(_, form)| *form);
-        let about = |among, plain| Some(Chosen { param: Some(param.name.clone()), among, plain });
+        let pattern =
+            decl.pattern.iter().find(|(n, _)| *n == param.name).map(|(_, p)| Name::from(p.as_str()));
+        let about = |among, plain| {
+            // Of a value in a set the form says nothing new.
+            let pattern = pattern.filter(|_| !matches!(among, Choices::Sets(_) | Choices::Values(_)));
+            Some(Chosen { param: Some(param.name.clone()), among, plain, pattern })
+        };
         if admitted {
             let among = Choices::of(&param.ty);
             let plain = form.filter(|_| matches!(among, Choices::Text | Choices::Any));
@@ -253,7 +263,8 @@ impl Chosen {
     /// ```
     /// use analysis::flow::{Choices, Chosen};
     /// use core_ir::Plain;
-    /// let body = Chosen { param: Some("body".into()), among: Choices::Text, plain: Some(Plain::NoLinks) };
+    /// let plain = Some(Plain::NoLinks);
+    /// let body = Chosen { param: Some("body".into()), among: Choices::Text, plain, pattern: None };
     /// let said = body.describe();
     /// assert_eq!(said, "an attacker may choose `body`: any text without links, addresses and numbers");
     /// ```
@@ -280,13 +291,15 @@ impl Chosen {
             Some(Plain::NoLinks) => " without links, addresses and numbers",
             None => "",
         };
-        format!("an attacker may choose {what}: {from}{without}")
+        let form =
+            self.pattern.as_ref().map_or_else(String::new, |pattern| format!(" that matches `{pattern}`"));
+        format!("an attacker may choose {what}: {from}{without}{form}")
     }
 }
 
 impl Choices {
     /// The values of a type.
-    fn of(ty: &Type) -> Choices {
+    pub fn of(ty: &Type) -> Choices {
         match ty {
             Type::Bool => Choices::Values(2),
             Type::Null => Choices::Values(1),
@@ -320,6 +333,8 @@ pub struct Site {
     pub unknown: bool,
     /// Further decision that may refuse the call, whatever the labels are: a policy function or a person.
     pub asks: Option<&'static str>,
+    /// Calls of a run that untrusted data may decide, if they are limited.
+    pub at_most: Option<u64>,
     /// Arguments of a tool that changes the world, or the answer, that untrusted data may choose, as far as
     /// it is admitted.
     pub chosen: Vec<Chosen>,
@@ -402,6 +417,9 @@ pub struct FlowReport {
 /// Decision about untrusted text at a sink with a form (`plain`).
 const PLAIN: &str = "the form of untrusted text (`plain`)";
 
+/// Decision about an argument with a closed form (`pattern`).
+const PATTERN: &str = "the form of the argument (`pattern`)";
+
 /// Decision about who gets an argument (`readers`).
 const READERS: &str = "who may read what is sent (`readers`)";
 
@@ -459,15 +477,17 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
         let site = site(&mut a.taints, span, sink, &state);
         let asks = decl.and_then(|t| match (&t.policy, state.asked) {
             (None, true) if t.approve == Approve::IfRefused => {
-                Some("a person, where the bounds would refuse,")
+                Some("a person (only where the bounds would refuse)")
             }
             (Some(_), true) => Some("its policy function and a person"),
             (Some(_), false) => Some("its policy function"),
             (None, true) => Some("a person"),
             (None, false) => None,
         });
-        let asks = asks.or(state.plain.then_some(PLAIN)).or(state.readers.then_some(READERS));
-        report.sites.push(Site { outward, unknown, asks, ..site });
+        let asks = asks.or(state.plain.then_some(PLAIN)).or(state.pattern.then_some(PATTERN));
+        let asks = asks.or(state.readers.then_some(READERS));
+        let at_most = decl.and_then(|t| t.at_most);
+        report.sites.push(Site { outward, unknown, asks, at_most, ..site });
     }
     // Sets are read before the first step, whatever the program does.
     for read in code.set_reads() {
@@ -482,6 +502,7 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
             outward: false,
             unknown,
             asks: None,
+            at_most: None,
             chosen: Vec::new(),
             passed_over,
         });
@@ -585,6 +606,13 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site 
     let verdict = Verdict::of(state.always, state.never);
     let passed_over =
         state.passed_over.iter().map(|(name, l)| (name.clone(), taints.lattice.data_of(*l))).collect();
-    let chosen = state.chosen.clone();
-    Site { span, sink, verdict, checks, outward: false, unknown: false, asks: None, chosen, passed_over }
+    let mut chosen = state.chosen.clone();
+    for (choice, values) in state.literals.iter().filter(|(_, values)| values.len() > 1) {
+        if !chosen.iter().any(|c| c.param == choice.param) {
+            let among = Choices::Values(values.len() as u64);
+            chosen.push(Chosen { among, plain: None, pattern: None, ..choice.clone() });
+        }
+    }
+    let (outward, unknown, asks, at_most) = (false, false, None, None);
+    Site { span, sink, verdict, checks, outward, unknown, asks, at_most, chosen, passed_over }
 }

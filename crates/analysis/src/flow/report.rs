@@ -5,6 +5,9 @@ use super::{Check, Checked, CoveredPart, FlowReport, IdleSet, Sink, Site, Source
 use diagnostics::{Diagnostic, Level, Sources, Span, toml_key};
 use serde_json::{Value, json};
 
+/// Decision about how often a tool is called.
+const AT_MOST: &str = "the number of calls of a run (`at_most`)";
+
 /// More sources than this are not listed in one finding.
 const MAX_SOURCES: usize = 6;
 
@@ -35,8 +38,7 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
             );
         }
     }
-    out.extend(report.idle_sets.iter().map(|set| set.finding(set.span)));
-    out.extend(report.covered.iter().map(|part| part.finding(part.span)));
+    out.extend(policy_warnings(report));
     for p in &report.passed {
         let message = format!("an error labeled {} may pass this `try`", p.lacks.to_json());
         let d = Diagnostic::info(codes::PASSED, message, p.span)
@@ -45,6 +47,13 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
     }
     out.sort_by_key(|d| d.span);
     out
+}
+
+/// Rules of a policy that have no effect on a program: sets that admit nothing, and labels of parts that change
+/// nothing. Their places are those of the tools.
+pub fn policy_warnings(report: &FlowReport) -> Vec<Diagnostic> {
+    let sets = report.idle_sets.iter().map(|set| set.finding(set.span));
+    sets.chain(report.covered.iter().map(|part| part.finding(part.span))).collect()
 }
 
 impl IdleSet {
@@ -107,7 +116,8 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
     };
     let what = site.sink.describe();
     let Some(check) = check else {
-        let by = site.asks.unwrap_or("its bounds");
+        let limit = if site.at_most.is_some() { AT_MOST } else { "its bounds" };
+        let by = site.asks.unwrap_or(limit);
         return Diagnostic::new(level, code, format!("{what} may be refused here by {by}"), site.span);
     };
     let (most, bound) = (check.most.to_json(), check.bound.to_json());

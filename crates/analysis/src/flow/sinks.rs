@@ -5,12 +5,15 @@ use super::taint::{Cause, Range, Taint, Taints};
 use super::value::{AbstractValue, CodeId, DataParts, FnId, Form, Params, Shape};
 use super::{Checked, Choices, Chosen, Sink};
 use core_ir::{
-    Among, AmongSource, AnswerSink, Approve, Code, Label, LabelName, Lattice, NOTHING_WAITS, Name, PartRules,
-    TermId, ToolDecl, ToolId, Type,
+    Among, AmongSource, AnswerSink, Approve, Code, Data, Label, LabelName, Lattice, NOTHING_WAITS, Name,
+    PartRules, TermId, ToolDecl, ToolId, Type,
 };
 use diagnostics::Span;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+
+/// Values of a parameter that the program wrote itself at one place, of which more are not counted.
+const MAX_LITERALS: usize = 64;
 
 /// Parts of results that are deeper are not told apart.
 const MAX_PART_DEPTH: usize = 5;
@@ -98,9 +101,11 @@ impl Analysis {
             never: true,
             passed_over: Vec::new(),
             plain: false,
+            pattern: false,
             readers: false,
             asked: false,
             chosen: Vec::new(),
+            literals: Vec::new(),
         });
         site.always &= always;
         site.never &= never;
@@ -306,9 +311,9 @@ impl Analysis {
         let mut argument_may_be_refused: Vec<Range> = Vec::new();
         let strict = self.taints.lattice.resolve(&decl.control).unwrap_or_default();
         // Nobody is asked where nothing is refused in full.
-        let (mut plain, mut readers) = (false, false);
+        let (mut plain, mut pattern, mut readers) = (false, false, false);
         let mut unasked = Taint::NONE;
-        let mut chosen = Vec::new();
+        let (mut chosen, mut literals) = (Vec::new(), Vec::new());
         let mut nothing_refused =
             self.taints.surely_flows(pc, strict) && (!is_args || self.taints.surely_flows(v.label, strict));
         for ((param, bound), set) in decl.params.iter().zip(&bounds).zip(&sets.params) {
@@ -319,6 +324,14 @@ impl Analysis {
                     None => ArgumentState::Nothing,
                 },
                 None => ArgumentState::Something,
+            };
+            // Written by the program, or left out by it.
+            let literal = match &given {
+                ArgumentState::Value(AbstractValue { shape: Shape::Const(data), .. }) => {
+                    Some((*data).clone())
+                }
+                ArgumentState::Nothing => Some(Data::Null),
+                _ => None,
             };
             let found = match given {
                 ArgumentState::Value(a) => {
@@ -348,7 +361,7 @@ impl Analysis {
             if !spares || !decl.completes.contains(&param.name) {
                 returned = self.taints.union(returned, within);
             }
-            plain |= decl.pattern.iter().any(|(n, _)| *n == param.name) && !self.surely_bottom(found);
+            pattern |= decl.pattern.iter().any(|(n, _)| *n == param.name) && !self.surely_bottom(found);
             let strict = self.taints.lattice.resolve(&param.bound).unwrap_or_default();
             nothing_refused &= self.taints.surely_flows(found, strict);
             // Nobody is asked about an argument out of a set, which keeps its label.
@@ -357,7 +370,13 @@ impl Analysis {
             unasked = self.taints.union(unasked, by_set);
             let within = self.taints.within(found.hi, strict);
             let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
-            chosen.extend(Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found)));
+            let choice = Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found));
+            // What the program wrote itself is as untrusted as what decides that it is read here. Nobody chooses
+            // it, but perhaps between several.
+            match (choice, literal) {
+                (Some(choice), Some(literal)) => literals.push((choice, literal)),
+                (choice, _) => chosen.extend(choice),
+            }
             plain |= decl.plain.iter().any(|(n, _)| *n == param.name) && !self.surely_trusted(found);
             readers |= decl.includes.iter().any(|(n, _)| *n == param.name) && !self.surely_public(found);
             if !self.taints.surely_flows(found, *bound) {
@@ -403,10 +422,21 @@ impl Analysis {
                 Approve::IfRefused => !nothing_refused || plain,
                 Approve::Always => true,
             };
-            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && !plain && !readers;
+            let formed = !plain && !pattern && !readers;
+            site.always &= decl.policy.is_none() && !asks && decl.at_most.is_none() && formed;
             site.plain |= plain;
+            site.pattern |= pattern;
             site.readers |= readers;
             site.asked |= asks || decl.policy_may_ask();
+            for (choice, literal) in literals {
+                let of_param = site.literals.iter_mut().find(|(c, _)| c.param == choice.param);
+                match of_param {
+                    Some((_, values)) if values.contains(&literal) => {}
+                    Some((_, values)) if values.len() < MAX_LITERALS => values.push(literal),
+                    Some(_) => chosen.push(choice),
+                    None => site.literals.push((choice, vec![literal])),
+                }
+            }
             for choice in chosen {
                 if !site.chosen.contains(&choice) {
                     site.chosen.push(choice);
@@ -633,7 +663,7 @@ impl Analysis {
         if let Some(site) = self.sites.get_mut(&(place, Sink::Answer)) {
             site.always &= !plain;
             site.plain |= plain;
-            let chosen = Chosen { param: None, among: Choices::Any, plain: sink.plain };
+            let chosen = Chosen { param: None, among: Choices::Any, plain: sink.plain, pattern: None };
             site.chosen.extend(admitted.then_some(chosen));
         }
     }

@@ -171,7 +171,7 @@ fn one(file: &Path, against: CheckContext<'_>) -> Checked {
                 let mut entry = entry(&sources, &name, r, &aspects, policy.as_ref(), &routes, &bound);
                 let ready = preflight.entry(Kind::of(&name), r, policy.as_ref());
                 // Entry points share their tools; and the flows are shown already, if that is wanted.
-                for d in ready.errors() {
+                for d in ready.errors().into_iter().chain(ready.warnings.clone()) {
                     if !all.found.contains(&d) && !entry.found.contains(&d) {
                         all.found.push(d);
                     }

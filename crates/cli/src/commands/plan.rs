@@ -311,4 +311,5 @@ fn show(ui: &Ui, args: &PlanArgs, draft: &Draft) {
             ui.result(&format!("{indent}# ^ {}", diagnostics::clip_to(text, 400)));
         }
     }
+    ui.findings(&draft.sources, &draft.warnings(&report));
 }

@@ -197,6 +197,53 @@ fn a_delegated_text_makes_the_calls_that_the_policy_admits() {
     assert!(seen.lock().unwrap().is_empty() && called(dir.path()).is_empty());
 }
 
+/// Before the run, `--show` says whose text may choose among what, and how much that is.
+#[test]
+fn a_delegation_is_shown_with_its_size() {
+    let dir = delegating("http://127.0.0.1:1/v1");
+    let shown = |policy: &str, plan: &str| {
+        std::fs::write(dir.path().join("policy.toml"), policy).unwrap();
+        std::fs::write(dir.path().join("d.plan.py"), plan).unwrap();
+        let out = quick(dir.path(), &[&DELEGATE[..7], &["--dry-run"]].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let policy = std::fs::read_to_string(dir.path().join("policy.toml")).unwrap();
+    let plan = std::fs::read_to_string(dir.path().join("d.plan.py")).unwrap();
+    let line = "# ^ text of untrusted may choose among `create_event`, `pay`; at most 3 calls; free in `amount`, \
+                `title`, one of a set in `recipient`\n";
+    let all = shown(&policy, &plan);
+    assert!(all.contains(line), "{all}");
+    // One of two recipients, or nothing: three choices, once.
+    let counted = "[principals]\na = { iban = \"DE1\" }\nb = { iban = \"DE2\" }\n[[delegate]]\nto = \"untrusted\"\n\
+                   tools = [\"give\"]\namong = { recipient = \"principals.{*}.iban\" }\nat_most = 1\n";
+    let tools = std::fs::read_to_string(dir.path().join("tools.agent")).unwrap();
+    let give = "tool give(recipient: String) -> String writes requires trusted { exec \"true\" }\n";
+    std::fs::write(dir.path().join("tools.agent"), tools + give).unwrap();
+    let all = shown(counted, "delegate(mail(), to=\"untrusted\", tools=[give])\n");
+    assert!(all.contains("may choose among `give`; at most 1 call; ≤ 1.6 bits\n"), "{all}");
+}
+
+/// A text in which the results of several calls meet, and rules of a policy without effect.
+#[test]
+fn joined_texts_and_idle_rules_are_shown() {
+    let dir = delegating("http://127.0.0.1:1/v1");
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write(
+        "policy.toml",
+        "[tools.book]\neffect = \"read\"\n[tools.create_event]\neffect = \"write\"\nbounds = { title = \"untrusted\" }\n\
+         [tools.pay]\neffect = \"write\"\namong = { recipient = \"tools.book()\" }\n",
+    );
+    write("d.plan.py", "one = mail()\ntwo = book()[0]\ncreate_event(one + two)\ncreate_event(one)\n");
+    let out = quick(dir.path(), &[&DELEGATE[..7], &["--show", "--dry-run"]].concat());
+    let all = said(&out);
+    let joined = "# ^ `title` joins text of `mail` in line 1 and of `book` in line 2: nothing tells their writers apart";
+    assert!(all.contains(joined) && all.matches("joins text").count() == 1, "{all}");
+    assert!(all.contains("warning[S108]"), "{all}");
+    let checked = said(&quick(dir.path(), &["check", "d.plan.py", "--policy", "policy.toml"]));
+    assert!(checked.contains("warning[S108]"), "{checked}");
+}
+
 #[test]
 fn a_call_that_cannot_be_moved_says_what_to_bind_where() {
     let dir = folder("http://127.0.0.1:1/v1");

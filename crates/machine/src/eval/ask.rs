@@ -256,10 +256,24 @@ impl Machine {
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
         if !is_shown {
             let labels = Vec::new();
-            let call = Cleared { tool: node, args, labels, given, label, value, asks, choices, counts, span };
+            let control = Label::BOTTOM;
+            let call = Cleared {
+                tool: node,
+                args,
+                labels,
+                control,
+                given,
+                label,
+                value,
+                asks,
+                choices,
+                counts,
+                span,
+            };
             return self.make(s, call);
         }
         // Whoever is asked sees the label of the record, too: it decided that the call happens.
+        let control = self.lattice.join(s.pc, v.label);
         let labels = compared.iter().map(|l| self.lattice.join(*l, v.label)).collect();
         let shown: Vec<(Name, Value)> = match decl.policy {
             None => Vec::new(),
@@ -274,8 +288,19 @@ impl Machine {
                 })
                 .collect(),
         };
-        let call =
-            Cleared { tool: node.clone(), args, labels, given, label, value, asks, choices, counts, span };
+        let call = Cleared {
+            tool: node.clone(),
+            args,
+            labels,
+            control,
+            given,
+            label,
+            value,
+            asks,
+            choices,
+            counts,
+            span,
+        };
         let Some(policy) = decl.policy.clone() else { return self.proceed(s, call) };
         let record = self.described(s.pc, v.label, shown, &compared);
         // The policy decides in a conversation of its own, at the program counter of the call.
@@ -704,6 +729,7 @@ impl Machine {
             tool: tool.decl.clone(),
             args: call.args.clone(),
             labels: call.labels.clone().into(),
+            control: call.control,
         };
         // Nothing is called after a confirmation: who sees the question are those who may see the value.
         let called = if tool.decl.confirms { Label::BOTTOM } else { tool.channel };
@@ -896,7 +922,15 @@ impl Machine {
             }
             (Pending::Tool(tool, places, value), Response::Tool(result)) => {
                 let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
+                let result = result.map_err(|why| (ErrorCode::Tool, why));
                 if let Some(value) = self.result(s, tool, labels, Label::BOTTOM, span, result) {
+                    s.give(value);
+                }
+            }
+            (Pending::Tool(tool, places, value), Response::ToolTimeout(why)) => {
+                let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
+                let late = Err((ErrorCode::ToolTimeout, why));
+                if let Some(value) = self.result(s, tool, labels, Label::BOTTOM, span, late) {
                     s.give(value);
                 }
             }
@@ -904,6 +938,7 @@ impl Machine {
                 let own = self.lattice.resolve(&own);
                 let own = own.unwrap_or_else(|| self.lattice.top());
                 let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
+                let result = result.map_err(|why| (ErrorCode::Tool, why));
                 if let Some(value) = self.result(s, tool, labels, own, span, result) {
                     s.give(value);
                 }
@@ -922,23 +957,14 @@ impl Machine {
                 let message = format!("`{}`: not approved: {why}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
                 s.permanently();
-                let result = result.map_err(|why| (ErrorCode::Tool, why));
             }
             (Pending::Approve(call), Response::Unattended) => {
                 let message = format!("`{}`: not approved: {NOBODY}", tool_of(&call.tool).decl.name);
                 s.fail(error, label, span, message);
-            (Pending::Tool(tool, places, value), Response::ToolTimeout(why)) => {
-                let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
-                let late = Err((ErrorCode::ToolTimeout, why));
-                if let Some(value) = self.result(s, tool, labels, Label::BOTTOM, span, late) {
-                    s.give(value);
-                }
-            }
                 s.unattended();
             }
             (Pending::Recall { store, key }, Response::Recall(result)) => {
                 if let Some(value) = self.found(s, (store, key), label, span, result) {
-                let result = result.map_err(|why| (ErrorCode::Tool, why));
                     s.give(value);
                 }
             }

@@ -1,7 +1,7 @@
 //! Choices of an attacker at the sinks of a plan, as far as it is known before the run.
 
 use crate::run::AT;
-use analysis::flow::{Options, Sink, analyze};
+use analysis::flow::{Options, Sink, Site, analyze, refusal};
 use core_ir::{EffectClass, EnumType, LabelSpec, ToolDecl, ToolParam, Type};
 use diagnostics::FileId;
 use plan::World;
@@ -27,7 +27,12 @@ plain = "no-links"
 
 /// The sentences about each sink of a plan.
 fn chosen(text: &str) -> Vec<String> {
-    let policy = Policy::parse(FileId(1), POLICY).unwrap();
+    sites(POLICY, text).iter().flat_map(|s| s.chosen.iter().map(|c| c.describe())).collect()
+}
+
+/// The tools that a plan calls, and its answer.
+fn sites(policy: &str, text: &str) -> Vec<Site> {
+    let policy = Policy::parse(FileId(1), policy).unwrap();
     let tool = |name: &str, params: Vec<(&str, Type)>, result| {
         let param =
             |(n, ty): (&str, Type)| ToolParam { name: n.into(), ty, bound: LabelSpec::BOTTOM, default: None };
@@ -55,8 +60,7 @@ fn chosen(text: &str) -> Vec<String> {
     let options = Options { answer: policy.answer.clone(), ..Options::default() };
     let report = analyze(&Arc::new(code), &options);
     assert!(report.gave_up.is_none());
-    let sinks = report.sites.iter().filter(|s| matches!(s.sink, Sink::Tool(_) | Sink::Answer));
-    sinks.flat_map(|s| s.chosen.iter().map(|c| c.describe())).collect()
+    report.sites.into_iter().filter(|s| matches!(s.sink, Sink::Tool(_) | Sink::Answer)).collect()
 }
 
 #[test]
@@ -79,6 +83,41 @@ fn trusted_arguments_are_nobodys_choice() {
     assert_eq!(chosen("send(to='bob', body='hi')\n'done'"), [""; 0]);
     // Neither are those of a planned call, although untrusted data decides that it happens.
     assert_eq!(chosen("if 'a' in read():\n    send(to='bob', body='hi')\n'done'"), [""; 0]);
+}
+
+/// What the plan wrote itself stays what it is where a call can't be planned. Data choose between several of them.
+#[test]
+fn a_literal_under_a_condition_is_nobodys_choice() {
+    let body = ["an attacker may choose `body`: any text without links, addresses and numbers"];
+    let one = "t = read()\nif 'a' in t:\n    send(to='bob', body=t.split()[0], count=5, loud=True)\n'done'";
+    assert_eq!(chosen(one), body);
+    let two = "t = read()\ndef f(n):\n    send(to='bob', body=t.split()[0], count=n)\nif 'a' in t:\n    f(5)\n\
+               else:\n    f(6)\n'done'";
+    assert_eq!(chosen(two), [body[0], "an attacker may choose `count`: one of 2"]);
+}
+
+/// A pattern and a limit of calls are named for what they are.
+#[test]
+fn a_pattern_and_a_limit_are_named() {
+    let of = |rules: &str, text: &str| {
+        let policy = format!("[tools.read]\neffect = \"read\"\n[tools.send]\neffect = \"write\"\n{rules}");
+        let site = sites(&policy, text).into_iter().find(|s| s.sink == Sink::Tool("send".into())).unwrap();
+        let said: Vec<String> = site.chosen.iter().map(|c| c.describe()).collect();
+        (said, refusal(&site).map_or_else(String::new, |d| d.message))
+    };
+    let bounds = "bounds = { body = \"untrusted\" }\n";
+    let pattern = format!("{bounds}pattern = {{ body = \"[0-9]{{6}}\" }}\n");
+    let (said, refused) = of(&pattern, "send(to='bob', body=read())\n'done'");
+    assert_eq!(said, ["an attacker may choose `body`: any text that matches `[0-9]{6}`"]);
+    assert_eq!(refused, "the tool `send` may be refused here by the form of the argument (`pattern`)");
+    let (said, refused) = of(&format!("{bounds}at_most = 2\n"), "send(to='bob', body=read())\n'done'");
+    assert_eq!(said, ["an attacker may choose `body`: any text"]);
+    assert_eq!(refused, "the tool `send` may be refused here by the number of calls of a run (`at_most`)");
+    let (_, refused) = of("approve = \"if-refused\"\n", "send(to='bob', body=read())\n'done'");
+    assert_eq!(
+        refused,
+        "the tool `send` may be refused here by a person (only where the bounds would refuse)"
+    );
 }
 
 #[test]

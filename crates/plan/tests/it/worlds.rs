@@ -288,3 +288,26 @@ pub fn drive(code: &Arc<Code>, config: Config, answer: &mut dyn FnMut(&Call) -> 
     };
     Ran { requests, end, lattice }
 }
+
+/// Whoever is asked about a call learns apart from its arguments that untrusted data decided it.
+#[test]
+fn an_approver_learns_what_decided_a_call() {
+    for (text, decided) in [
+        ("sign(read())", false),
+        ("if 'a' in read():\n    sign('x')", true),
+        ("if 'a' in read():\n    sign(read().upper())", true),
+    ] {
+        let code = Arc::new(compile(text).expect(text));
+        let mut asked = Vec::new();
+        let config = Config { fuel: FUEL, ..Config::default() };
+        let ran = drive(&code, config, &mut |call| match call {
+            Call::Approve { control, .. } => {
+                asked.push(*control != Label::BOTTOM);
+                Response::Approve(Ok(()))
+            }
+            Call::Tool { .. } => tool_answer(&json!("an a")),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!((asked, ran.end.is_ok()), (vec![decided], true), "{text}: {:?}", ran.end);
+    }
+}

@@ -864,7 +864,7 @@ mod tests {
             label: core_ir::Data::list([]),
             chains: Vec::new(),
         };
-        Approval { tool: "pay".into(), args: vec![arg], channel: core_ir::Data::list([]) }
+        Approval { tool: "pay".into(), args: vec![arg], is_decided: false, channel: core_ir::Data::list([]) }
     }
 
     impl ApprovalJournal {
@@ -983,7 +983,12 @@ mod tests {
         let approvers = Approvers::new([("alice".to_string(), key.public())]);
         let mut answers = Journal::open(&path).unwrap().with_approvers(approvers.clone());
         let desk = ApprovalDesk::new(&path, Duration::from_secs(3600)).with_approvers(approvers);
-        let approval = Approval { tool: "pay".into(), args: Vec::new(), channel: core_ir::Data::list([]) };
+        let approval = Approval {
+            tool: "pay".into(),
+            args: Vec::new(),
+            is_decided: false,
+            channel: core_ir::Data::list([]),
+        };
         let question = desk.put("r", RequestId { strand: 0, number: 1 }, &approval).unwrap();
         // The next write goes to the start of the log, which keeps its length.
         answers.db.each(&Statement::new("PRAGMA wal_checkpoint(RESTART)"), &mut |_| Ok(())).unwrap();

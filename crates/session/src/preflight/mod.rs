@@ -50,6 +50,8 @@ pub struct Found {
     /// Calls that are refused every time.
     refused: Vec<Diagnostic>,
     needs: Vec<Requirement>,
+    /// Rules of the policy that have no effect; of plans alone.
+    pub warnings: Vec<Diagnostic>,
     /// Tools that nothing is known of and whose calls are refused every time for that.
     pub unknown: BTreeSet<Name>,
 }
@@ -239,7 +241,11 @@ fn needs(kind: Kind, code: &Code, tools: &Tools, stores: &Stores, found: &mut Fo
 /// mistake of its author, and a policy is what is missing.
 fn flows(kind: Kind, r: &Runnable, policy: Option<&Policy>, routes: &ModelRoutes, found: &mut Found) {
     let options = policy::options(policy, routes.clone(), r.input.is_some());
-    for site in flow::analyze(&r.code, &options).sites {
+    let report = flow::analyze(&r.code, &options);
+    if kind == Kind::Plan {
+        found.warnings.extend(flow::policy_warnings(&report));
+    }
+    for site in report.sites {
         let of_config = kind == Kind::Config && (policy.is_none() || site.unknown);
         match (&site.sink, site.verdict) {
             (Sink::Tool(name), Verdict::Never) if of_config => {
