@@ -167,7 +167,7 @@ def by_kind(kinds: Figures) -> str:
 
 
 def by_suite_attacked(kinds: Figures, kind: str) -> str:
-    """Returns the table of attacks on the plans under the policies, by suite: goals by calls, by text, and other calls."""
+    """Returns the table of attacks by suite: goals reached by calls and by text, and other calls."""
     rows = []
     for name in (*kinds[kind], ALL):
         of = [s["attacks"] for n, s in kinds[kind].items() if name in (n, ALL)]

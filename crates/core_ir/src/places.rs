@@ -78,8 +78,8 @@ impl Region {
         Ok(Region { text: text.into(), root, segments, is_site })
     }
 
-    /// Returns true for a path that depends on where whoever reads it stands, such as `downloads/`. An address
-    /// without a scheme begins with `www.`.
+    /// Returns true for a path that depends on where whoever reads it stands, such as `downloads/`. An
+    /// address without a scheme begins with `www.`.
     pub fn is_rootless(&self) -> bool {
         let is_host = self.segments.first().is_some_and(|s| s.starts_with("www."));
         self.root == Root::Relative && !is_host

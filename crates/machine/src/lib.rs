@@ -427,8 +427,8 @@ pub enum Response {
     Model(Result<Reply, String>),
     /// The tool's result, or its error.
     Tool(Result<Data, String>),
-    /// To a tool request: the tool did not answer within a limit of its own, in words. No limit of the program
-    /// has passed: that is [`Response::Late`].
+    /// To a tool request: the tool did not answer within a limit of its own, in words. No limit of the
+    /// program has passed: that is [`Response::Late`].
     ToolTimeout(String),
     /// The result of a tool that labels it. The label is joined to the declared one; it never lowers
     /// it. A label that the lattice of the run does not have counts as the highest.

@@ -9,7 +9,6 @@ use super::{Policy, PolicyUse, Signature, codes};
 use crate::program::Rule;
 use core_ir::{Name, ToolDecl};
 use diagnostics::{Diagnostic, Span, clip, nearest};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The tools that a policy is compared with.
@@ -54,7 +53,6 @@ impl Policy {
                 found.extend(covered_arguments(&table.says, decl));
             }
         }
-        self.shadowed_delegates(&mut found);
         found.sort_by_key(|d| d.span);
         found.dedup();
         found
@@ -158,23 +156,6 @@ impl Policy {
                     found.push(d.remark(first, "said here").help("let one of the two say it"));
                 }
             }
-        }
-    }
-
-    /// Delegations of which an earlier table says all.
-    fn shadowed_delegates(&self, found: &mut Vec<Diagnostic>) {
-        for (at, later) in self.delegates.iter().enumerate() {
-            let alike = || self.delegates[..at].iter().filter(|d| d.to == later.to);
-            let taken: BTreeSet<&Name> =
-                later.tools.iter().filter(|t| alike().any(|d| d.tools.contains(t))).collect();
-            let (Some(first), false) = (alike().next(), taken.is_empty()) else { continue };
-            let names: Vec<String> = taken.iter().map(|n| format!("`{n}`")).collect();
-            let message = format!(
-                "this delegation of {} has no effect: an earlier one has the same sources",
-                names.join(", ")
-            );
-            let d = Diagnostic::warn(codes::REPLACED, message, later.span);
-            found.push(d.remark(first.span, "the earlier one").help("put what both say into one table"));
         }
     }
 }

@@ -112,7 +112,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "delegation that is incomplete or not admitted",
         text: "A plan lets the data of somebody choose among calls (`delegate` in a plan). The policy has to say whose data \
                may choose, among which tools, and how many calls: a table `[[delegate]]` with `to`, `tools` and `at_most`. \
-               Nothing is called before it does.",
+               Nothing is called before it does. The same sources have one table.",
         wrong: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]",
         right: "[[delegate]]\nto = \"untrusted\"\ntools = [\"send_mail\"]\nat_most = 1",
     },
@@ -139,7 +139,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "rule that another one replaces",
         text: "What is applied later says the same part of the tool's declaration, for every call. The bounds of single \
                parameters stand above `arguments`, the table of a tool above the policies that a program names of it, the policy \
-               file above the block of a program, and of several delegations by the same sources the first.",
+               file above the block of a program.",
         wrong: "[tools.send_mail]\narguments = \"trusted\"\nbounds = { to = \"trusted\", body = \"untrusted\" }",
         right: "[tools.send_mail]\narguments = \"trusted\"\nbounds = { body = \"untrusted\" }",
     },

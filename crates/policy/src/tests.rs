@@ -913,12 +913,6 @@ fn rules_that_others_replace_are_found_at_their_place() {
     let named = "[policies.outgoing]\ncontrol = \"any\"\nat_most = 1\n[policies.people]\n\
                  [tools.send_mail]\neffect = \"write\"\n";
     check_finds(named, &uses(), &[("S211", "control")]);
-    let delegate =
-        |tools: &str| format!("[[delegate]]\nto = \"untrusted\"\ntools = [{tools}]\nat_most = 1\n");
-    let shadowed = format!("{}{}", delegate("\"send_mail\", \"search\""), delegate("\"search\""));
-    assert!(matches!(&checked(&shadowed, &[])[..], [("S211", _)]));
-    let apart = format!("{}{}", delegate("\"send_mail\""), delegate("\"search\""));
-    check_finds(&apart, &[], &[]);
 }
 
 #[test]

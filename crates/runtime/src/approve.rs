@@ -32,8 +32,8 @@ pub struct Approval {
     pub tool: Name,
     /// The arguments in the order of the parameters.
     pub args: Vec<ApprovalArg>,
-    /// True if untrusted data decided that the call is made. The labels of all arguments have that, too, also of
-    /// those that the program itself wrote.
+    /// True if untrusted data decided that the call is made. The labels of all arguments have that, too, also
+    /// of those that the program itself wrote.
     pub is_decided: bool,
     /// Label of the decision to make the call, as a label value. Approvers below it must not learn of the
     /// question.

@@ -1,10 +1,10 @@
-//! Findings about a plan, as its planner is told them: what is wrong, where the value comes from, and the ways
-//! that a plan has.
+//! Findings about a plan, as its planner is told them: what is wrong, where the value comes from, and the
+//! ways that a plan has.
 //!
 //! Entry point: [`told`].
 //!
-//! Invariant: what is told is a function of the plan's text, the declarations and the policy. Nothing has run.
-//! Invariant: a remedy is one that a plan can carry out. A planner can't change the policy.
+//! Invariant: what is told is a function of the plan's text, the declarations and the policy. Nothing has
+//! run. Invariant: a remedy is one that a plan can carry out. A planner can't change the policy.
 
 use crate::planning::{Compiled, Draft};
 use analysis::flow::{self, Cause, Check, Checked, Sink, Site, Source, Verdict};

@@ -536,8 +536,8 @@ impl Draft {
         Some(flow::analyze(&loaded.runnables.first()?.code, &options))
     }
 
-    /// Lines with remarks: possible refusals of the calls of the plan, questions to a person, choices of an attacker,
-    /// texts of several writers, and delegations.
+    /// Lines with remarks: possible refusals of the calls of the plan, questions to a person, choices of an
+    /// attacker, texts of several writers, and delegations.
     pub fn remarks(&self, report: &FlowReport) -> Vec<(u32, String)> {
         remarks::all(self, report)
     }

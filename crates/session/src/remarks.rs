@@ -131,14 +131,17 @@ impl Size {
                 let chosen = site.and_then(|s| s.chosen.iter().find(of_param));
                 // Of what a read is asked for no bound is known but its type.
                 match chosen.map_or_else(|| Choices::of(&param.ty), |c| c.among.clone()) {
-                    // INVARIANT: types and policies have far fewer than 2⁵² values, so the conversion is exact.
+                    // INVARIANT: types and policies have far fewer than 2⁵² values, so the conversion is
+                    // exact.
                     Choices::Values(n) => count *= n as f64,
                     Choices::Number | Choices::Text | Choices::Any => {
-                        drop(size.free.insert(param.name.clone()))
+                        size.free.insert(param.name.clone());
                     }
                     Choices::Sets(sets) => match stated(&sets) {
                         Some(n) => count *= n as f64,
-                        None => drop(size.sets.insert(param.name.clone())),
+                        None => {
+                            size.sets.insert(param.name.clone());
+                        }
                     },
                 }
             }

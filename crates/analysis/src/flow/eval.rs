@@ -101,8 +101,8 @@ pub(super) struct SiteState {
     pub asked: bool,
     /// Arguments that untrusted data may choose.
     pub chosen: Vec<Chosen>,
-    /// Arguments that the program itself wrote, where untrusted data decides whether the call is made: what is
-    /// chosen is one of them at most.
+    /// Arguments that the program itself wrote, where untrusted data decides whether the call is made: what
+    /// is chosen is one of them at most.
     pub literals: Vec<(Chosen, Vec<Data>)>,
 }
 

@@ -49,8 +49,8 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
     out
 }
 
-/// Rules of a policy that have no effect on a program: sets that admit nothing, and labels of parts that change
-/// nothing. Their places are those of the tools.
+/// Rules of a policy that have no effect on a program: sets that admit nothing, and labels of parts that
+/// change nothing. Their places are those of the tools.
 pub fn policy_warnings(report: &FlowReport) -> Vec<Diagnostic> {
     let sets = report.idle_sets.iter().map(|set| set.finding(set.span));
     sets.chain(report.covered.iter().map(|part| part.finding(part.span))).collect()

@@ -371,8 +371,8 @@ impl Analysis {
             let within = self.taints.within(found.hi, strict);
             let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
             let choice = Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found));
-            // What the program wrote itself is as untrusted as what decides that it is read here. Nobody chooses
-            // it, but perhaps between several.
+            // What the program wrote itself is as untrusted as what decides that it is read here. Nobody
+            // chooses it, but perhaps between several.
             match (choice, literal) {
                 (Some(choice), Some(literal)) => literals.push((choice, literal)),
                 (choice, _) => chosen.extend(choice),

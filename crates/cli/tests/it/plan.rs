@@ -182,7 +182,7 @@ fn a_saved_plan_runs_with_its_request() {
     let rest = ["--plan", "pay.plan.py", "--tools", "tools.agent", "--policy", "policy.toml"];
     let journal = ["--journal", "runs.db"];
     let of = |request: &[&str]| entail(dir.path(), &[&["plan"], request, &rest[..], &journal[..]].concat());
-    let out = of(&["Pay 98 to EVIL-IBAN"]);
+    let out = of(&["Pay 98 to \"EVIL-IBAN\""]);
     assert_eq!(
         (out.status.code(), String::from_utf8_lossy(&out.stdout).trim()),
         (Some(0), "paid"),
@@ -224,8 +224,8 @@ fn a_plan_that_is_refused_every_time_is_written_again_before_anything_runs() {
     assert!(seen[2].1.contains("x = = 1") && !seen.iter().any(|s| s.1.contains("EVIL-IBAN")));
 }
 
-/// Of the tools a planner is told which are trusted, in Python's own notation; and after a refusal, which of them may
-/// give what the argument needs.
+/// Of the tools a planner is told which are trusted, in Python's own notation; and after a refusal, which of
+/// them may give what the argument needs.
 #[test]
 fn a_planner_is_told_which_tools_are_trusted() {
     let (address, seen) = server(vec![FORGED, "print(\"no\")"], "true");

@@ -7,8 +7,8 @@
 //! - `# sees:` what the observer sees of both: JSON of the requests, and the end, or `hidden`;
 //! - `# sees 1:` and `# sees 2:` where one run ends of an error that the observer does not see: what it sees
 //!   up to there. Noninterference is insensitive to termination;
-//! - `# calls 1:` and `# calls 2:` JSON of all requests of a run, whoever sees them: that it went as the attack
-//!   wants;
+//! - `# calls 1:` and `# calls 2:` JSON of all requests of a run, whoever sees them: that it went as the
+//!   attack wants;
 //! - `# refused:` the codes of findings, if the plan is refused before it runs;
 //! - `# docs:` the sentence of the page of the language that it attacks, for plans that were written by
 //!   reading the page alone.
