@@ -224,7 +224,7 @@ Examples:
   entail plan 'Pay the bill bill.txt' --tools mcp:bank --tools tools.py --python-tools --planner gpt-4.1")]
 pub struct PlanArgs {
     /// The request. The planner sees it, the tools' signatures, and nothing that a tool gives. With `--plan`
-    /// it is what `request` stands for in a policy.
+    /// it is the `request` of a policy.
     #[arg(required_unless_present_any = ["plan", "resume"])]
     pub request: Option<String>,
     /// Tools that the plan may call; may be given several times. A `.agent` file declares them, the public

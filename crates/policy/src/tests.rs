@@ -468,7 +468,7 @@ fn mail_program() -> Code {
 
 /// The labels of parts that a signature gives a tool of [`mail_program`], and what is wrong with them.
 fn parts_of(tool: &str, keys: &str) -> (Vec<String>, Vec<Diagnostic>) {
-    let text = format!("[tools.{tool}]\neffect = \"read\"\n{keys}\n");
+    let text = format!("[tools.{tool}]\neffect = \"read\"\n{keys}\n[places]\n\"**\" = \"untrusted\"\n");
     let policy = match Policy::parse(FileId(0), &text) {
         Ok(policy) => policy,
         Err(found) => return (Vec::new(), found),

@@ -1,4 +1,4 @@
-//! What is known of a plan before it runs, as remarks under its lines.
+//! Remarks under the lines of a plan before it runs.
 //!
 //! Entry point: [`all`].
 //!

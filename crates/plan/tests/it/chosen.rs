@@ -85,8 +85,7 @@ fn trusted_arguments_are_nobodys_choice() {
     assert_eq!(chosen("if 'a' in read():\n    send(to='bob', body='hi')\n'done'"), [""; 0]);
 }
 
-/// What the plan wrote itself stays what it is where a call can't be planned. Data choose between several of
-/// them.
+/// A literal stays a literal where a call can't be planned. Data choose between several of them.
 #[test]
 fn a_literal_under_a_condition_is_nobodys_choice() {
     let body = ["an attacker may choose `body`: any text without links, addresses and numbers"];
