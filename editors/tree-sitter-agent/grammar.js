@@ -322,7 +322,8 @@ module.exports = grammar({
 
     builtin_type: ($) => $._builtin_word,
 
-    _builtin_word: () => choice('String', 'Number', 'Bool', 'Any'),
+    _builtin_word: () =>
+      choice('String', 'Number', 'Bool', 'Any', 'Int', 'Date', 'Time', 'Duration', 'Url', 'Email'),
 
     generic_type: ($) => seq(choice('List', 'Option'), "[", $._type, "]"),
 
