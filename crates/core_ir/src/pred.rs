@@ -1,6 +1,9 @@
 //! The decidable predicates of `guard` and of refinement types.
 
-use crate::{Data, Name, Num, Schema};
+use crate::{Data, Name, Num, Plain, Schema};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Quantity of a value that a comparison measures.
@@ -124,7 +127,16 @@ impl Pred {
     /// assert_eq!(three_words.holds(&Data::str("a b")), Err("words is 2, expected == 3".to_string()));
     /// ```
     pub fn holds(&self, data: &Data) -> Result<(), String> {
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data))
+        self.holds_counting(data, &mut 0)
+    }
+
+    /// Decides the predicate like [`Pred::holds`]. Adds one to `steps` for each item, each sixteen bytes of text
+    /// and each sixteen names that are looked at.
+    ///
+    /// # Errors
+    /// Those of [`Pred::holds`].
+    pub fn holds_counting(&self, data: &Data, steps: &mut u64) -> Result<(), String> {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data, steps))
     }
 
     /// Returns the remark sent to a model when a guard retries: the reason of the refusal and, if it is data,
@@ -158,7 +170,16 @@ impl Pred {
     /// what stands between.
     pub const REMARK_BYTES: u64 = 2_100;
 
-    fn decide(&self, data: &Data) -> Result<(), String> {
+    fn decide(&self, data: &Data, steps: &mut u64) -> Result<(), String> {
+        *steps += match (self, data) {
+            (Pred::Compare(..) | Pred::Contains(_), Data::Str(s)) => s.len() as u64 / 16,
+            // It is looked at by a machine as large as the pattern.
+            (Pred::Matches(pattern), Data::Str(s)) => (s.len() + pattern.len()) as u64,
+            (Pred::OneOf(items), _) => items.iter().map(Plain::cost).sum(),
+            (Pred::Field(..), Data::Record(fields)) => fields.len() as u64 / 16,
+            (Pred::Every(_) | Pred::Some(_), Data::List(items)) => items.len() as u64,
+            _ => 0,
+        };
         match self {
             Pred::True => Ok(()),
             Pred::Compare(measure, comparison, limit) => {
@@ -203,31 +224,34 @@ impl Pred {
                 }
             }
             Pred::Field(name, p) => match data.field(name) {
-                Some(d) => p.holds(d).map_err(|e| format!("{name}: {e}")),
+                Some(d) => p.holds_counting(d, steps).map_err(|e| format!("{name}: {e}")),
                 None => Err(format!("has no field `{name}`")),
             },
             Pred::Every(p) => match data {
                 Data::List(items) => items
                     .iter()
                     .enumerate()
-                    .try_for_each(|(i, d)| p.holds(d).map_err(|e| format!("item {i}: {e}"))),
+                    .try_for_each(|(i, d)| p.holds_counting(d, steps).map_err(|e| format!("item {i}: {e}"))),
                 _ => Err(format!("{} is not a list", data.kind())),
             },
             Pred::Some(p) => {
                 let Data::List(items) = data else { return Err(format!("{} is not a list", data.kind())) };
                 let mut why = None;
                 for (i, d) in items.iter().enumerate() {
-                    match p.holds(d) {
+                    match p.holds_counting(d, steps) {
                         Ok(()) => return Ok(()),
                         Err(e) => why = why.or(Some(format!("no item is as expected; item {i}: {e}"))),
                     }
                 }
                 Err(why.unwrap_or_else(|| "the list is empty".into()))
             }
-            Pred::Schema(schema) => schema.check(data),
-            Pred::And(p) => p.0.holds(data).and_then(|()| p.1.holds(data)),
-            Pred::Or(p) => p.0.holds(data).or_else(|a| p.1.holds(data).map_err(|b| format!("{a}, and {b}"))),
-            Pred::Not(p) => match p.holds(data) {
+            Pred::Schema(schema) => schema.check_counting(data, steps),
+            Pred::And(p) => p.0.holds_counting(data, steps).and_then(|()| p.1.holds_counting(data, steps)),
+            Pred::Or(p) => {
+                p.0.holds_counting(data, steps)
+                    .or_else(|a| p.1.holds_counting(data, steps).map_err(|b| format!("{a}, and {b}")))
+            }
+            Pred::Not(p) => match p.holds_counting(data, steps) {
                 Ok(()) => Err(format!("expected not: {p}")),
                 Err(_) => Ok(()),
             },
@@ -235,9 +259,27 @@ impl Pred {
     }
 }
 
-/// Compiles a regular expression; `None` if it is invalid or too large.
-pub(crate) fn regex(pattern: &str) -> Option<regex::Regex> {
-    regex::RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build().ok()
+/// Number of regular expressions that a thread keeps compiled. A predicate about each item of a list needs few.
+const KEPT_REGEXES: usize = 8;
+
+thread_local! {
+    /// The regular expressions that were compiled last, the oldest first.
+    static COMPILED: RefCell<VecDeque<(String, Option<Rc<regex::Regex>>)>> = const { RefCell::new(VecDeque::new()) };
+}
+
+/// Compiles a regular expression, unless that was done lately; `None` if it is invalid or too large.
+pub(crate) fn regex(pattern: &str) -> Option<Rc<regex::Regex>> {
+    COMPILED.with_borrow_mut(|kept| {
+        if let Some((_, compiled)) = kept.iter().find(|(text, _)| text == pattern) {
+            return compiled.clone();
+        }
+        let compiled = regex::RegexBuilder::new(pattern).size_limit(REGEX_SIZE).build().ok().map(Rc::new);
+        if kept.len() == KEPT_REGEXES {
+            kept.pop_front();
+        }
+        kept.push_back((pattern.to_string(), compiled.clone()));
+        compiled
+    })
 }
 
 /// The first characters of a text, with a mark if there are more.

@@ -197,13 +197,23 @@ impl Type {
     /// ```
     #[inline]
     pub fn check(&self, data: &Data) -> Result<(), (String, String)> {
-        if self.is_plainly_of(data) { Ok(()) } else { self.check_all(data) }
+        self.check_counting(data, &mut 0)
+    }
+
+    /// Checks like [`Type::check`]. Adds one to `steps` for each part, and for each sixteen names and bytes of
+    /// text that are looked at.
+    ///
+    /// # Errors
+    /// Those of [`Type::check`].
+    #[inline]
+    pub fn check_counting(&self, data: &Data, steps: &mut u64) -> Result<(), (String, String)> {
+        if self.is_plainly_of(data) { Ok(()) } else { self.check_all(data, steps) }
     }
 
     /// Returns true if data has the type.
     #[inline]
     pub fn admits(&self, data: &Data) -> bool {
-        self.is_plainly_of(data) || self.check_all(data).is_ok()
+        self.check(data).is_ok()
     }
 
     /// Returns true if the data's type is evident without visiting its parts.
@@ -218,12 +228,16 @@ impl Type {
         )
     }
 
-    fn check_all(&self, data: &Data) -> Result<(), (String, String)> {
+    fn check_all(&self, data: &Data, steps: &mut u64) -> Result<(), (String, String)> {
         let mut path = Vec::new();
-        self.check_at(data, &mut path).map_err(|cause| {
+        self.check_at(data, &mut path, steps).map_err(|cause| {
             let mut text = String::from("$");
             for step in path {
-                text.push_str(&step);
+                text.push_str(&match step {
+                    DataStep::Item(i) => format!("[{i}]"),
+                    DataStep::Field(name) => format!(".{name}"),
+                    DataStep::Payload(tag) => format!("`{tag}"),
+                });
             }
             (text, cause)
         })
@@ -261,15 +275,27 @@ impl Type {
     }
 
     /// Checks a part of the data, one step further down the path.
-    fn check_part(&self, step: String, data: &Data, path: &mut Vec<String>) -> Result<(), String> {
+    fn check_part<'t>(
+        &'t self,
+        step: DataStep<'t>,
+        data: &Data,
+        path: &mut Vec<DataStep<'t>>,
+        steps: &mut u64,
+    ) -> Result<(), String> {
+        *steps += 1;
         path.push(step);
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.check_at(data, path))?;
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.check_at(data, path, steps))?;
         path.pop();
         Ok(())
     }
 
     /// On failure `path` is left at the place of the mismatch.
-    fn check_at(&self, data: &Data, path: &mut Vec<String>) -> Result<(), String> {
+    fn check_at<'t>(
+        &'t self,
+        data: &Data,
+        path: &mut Vec<DataStep<'t>>,
+        steps: &mut u64,
+    ) -> Result<(), String> {
         let wrong = || Err(format!("expected {}, found {}", self.in_words(), data.kind()));
         match (self, data) {
             (Type::Dyn, _)
@@ -277,8 +303,9 @@ impl Type {
             | (Type::Num, Data::Num(_))
             | (Type::Bool, Data::Bool(_))
             | (Type::Null | Type::Option(_), Data::Null) => Ok(()),
-            (Type::Option(t), d) => t.check_at(d, path),
+            (Type::Option(t), d) => t.check_at(d, path, steps),
             (Type::Enum(e), Data::Str(s)) => {
+                *steps += e.variants.len() as u64 / 16;
                 if e.variants.iter().any(|v| **v == **s) {
                     Ok(())
                 } else {
@@ -286,37 +313,48 @@ impl Type {
                     Err(format!("expected one of {}, found `{}`", names.join(", "), clip(s)))
                 }
             }
-            (Type::List(t), Data::List(items)) => {
-                items.iter().enumerate().try_for_each(|(i, d)| t.check_part(format!("[{i}]"), d, path))
-            }
-            (Type::Record(fields), Data::Record(_)) => {
-                fields.iter().try_for_each(|(name, t)| match (data.field(name), t) {
-                    (Some(d), t) => t.check_part(format!(".{name}"), d, path),
+            (Type::List(t), Data::List(items)) => items
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, d)| t.check_part(DataStep::Item(i), d, path, steps)),
+            (Type::Record(fields), Data::Record(found)) => fields.iter().try_for_each(|(name, t)| {
+                let at = found.iter().position(|(n, _)| n == name);
+                *steps += at.unwrap_or(found.len()) as u64 / 16;
+                match (at, t) {
+                    (Some(at), t) => t.check_part(DataStep::Field(name), &found[at].1, path, steps),
                     (None, Type::Option(_)) => Ok(()),
                     (None, t) => {
-                        path.push(format!(".{name}"));
+                        path.push(DataStep::Field(name));
                         Err(format!("missing, expected {}", t.in_words()))
                     }
-                })
+                }
+            }),
+            (Type::Variant(tags), Data::Tag(name, payload)) => {
+                *steps += tags.len() as u64 / 16;
+                match tags.iter().find(|(n, _)| n == name) {
+                    Some((name, t)) => t.check_part(DataStep::Payload(name), payload, path, steps),
+                    None => Err(format!("expected {}, found the tag `{name}`", self.in_words())),
+                }
             }
-            (Type::Variant(tags), Data::Tag(name, payload)) => match tags.iter().find(|(n, _)| n == name) {
-                Some((_, t)) => t.check_part(format!("`{name}"), payload, path),
-                None => Err(format!("expected {}, found the tag `{name}`", self.in_words())),
-            },
             (Type::Pair(t), Data::Pair(d)) => {
-                t.0.check_part(".fst".into(), &d.0, path)?;
-                t.1.check_part(".snd".into(), &d.1, path)
+                t.0.check_part(DataStep::Field("fst"), &d.0, path, steps)?;
+                t.1.check_part(DataStep::Field("snd"), &d.1, path, steps)
             }
             (Type::Refined(r), d) => {
-                r.0.check_at(d, path)?;
-                match r.1.holds(d) {
-                    Ok(()) => Ok(()),
-                    Err(reason) => Err(reason),
-                }
+                r.0.check_at(d, path, steps)?;
+                r.1.holds_counting(d, steps)
             }
             _ => wrong(),
         }
     }
+}
+
+/// A step of the path to a part of data.
+#[derive(Clone, Copy)]
+enum DataStep<'t> {
+    Item(usize),
+    Field(&'t str),
+    Payload(&'t str),
 }
 
 #[cfg(test)]

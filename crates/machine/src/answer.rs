@@ -4,6 +4,7 @@
 //!
 //! Source: `docs/calculus.md` §10, the answer.
 
+use crate::meter::Meter;
 use crate::{ErrorCode, Failure, Machine, Part, Refusal, Value};
 use core_ir::{AnswerSink, Data, Label, Link};
 use diagnostics::clip;
@@ -51,7 +52,7 @@ impl Machine {
             return None;
         }
         // What can't be looked at is not plain.
-        let found = match value.to_data(self.config.max_text) {
+        let found = match value.to_data(&mut Meter::new(self.config.max_text)) {
             Ok(data) => self.link_in(sink, bound, label, &data)?,
             Err(why) => {
                 let message = format!("the answer is untrusted and no plain text: {}", why.message());

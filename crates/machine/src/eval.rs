@@ -1403,16 +1403,14 @@ impl Machine {
                 // What a model received as a call it is shown as one again.
                 let call = match &v.kind {
                     Kind::Node(node) if role == Role::Assistant => match &node.body {
-                        Body::Tag(name, args) => {
-                            args.to_data(self.config.max_text).ok().map(|d| (name.clone(), d))
-                        }
+                        Body::Tag(name, args) => self.data(args).ok().map(|d| (name.clone(), d)),
                         _ => None,
                     },
                     _ => None,
                 };
                 let text = match v {
                     Value { kind: Kind::Str(text), .. } if text.len() <= self.config.max_text => text,
-                    v => match v.text(self.config.max_text) {
+                    v => match self.text(&v) {
                         Ok(text) => text,
                         Err(e) => {
                             self.not_data(s, &v, e, span);
@@ -1433,9 +1431,9 @@ impl Machine {
             _ => {
                 let n = self.deep(&v);
                 let at = self.lattice.join(s.pc, n);
-                let l = v.to_data(self.config.max_text).ok().and_then(|d| self.lattice.label_of(&d));
+                let l = self.data(&v).ok().and_then(|d| self.lattice.label_of(&d));
                 let Some(l) = l else {
-                    let what = v.text(200).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
+                    let what = v.in_brief(200);
                     s.fail(ErrorCode::NotALabel, at, span, format!("{what} is not a label"));
                     return None;
                 };
@@ -1493,7 +1491,7 @@ impl Machine {
             Term::Assert(..) => {
                 let n = self.deep(&first);
                 // It was a label when the first subterm was evaluated.
-                let l = first.to_data(self.config.max_text).ok().and_then(|d| self.lattice.label_of(&d));
+                let l = self.data(&first).ok().and_then(|d| self.lattice.label_of(&d));
                 let l = l.unwrap_or_default();
                 if self.lattice.flows(n, s.pc) && self.lattice.flows(v.label, l) {
                     s.give(Value::unit(s.pc));

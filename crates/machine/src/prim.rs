@@ -3,6 +3,7 @@
 //! Source: `docs/calculus.md` §3 (`prim p e`), §10.
 
 use crate::list::List;
+use crate::meter::Meter;
 use crate::value::{Body, Kind, Node, NotData, Value};
 use core_ir::py::{self, PyError};
 use core_ir::{Data, Label, Lattice, Num, NumError, Prim};
@@ -35,23 +36,33 @@ impl From<NumError> for PrimError {
     }
 }
 
-/// Applies a primitive. `limit` bounds the bytes of a text, the items of a list and the parts looked at.
+/// Applies a primitive. The meter bounds the bytes of a text, the items of a list and the parts looked at, and
+/// counts what is copied and looked at, with or without a result.
 #[inline]
 pub(crate) fn apply(
     lattice: &mut Lattice,
     prim: Prim,
     args: &[Value],
-    limit: usize,
+    meter: &mut Meter,
 ) -> Result<Value, PrimError> {
     if let [Value { kind: Kind::Num(a), .. }, Value { kind: Kind::Num(b), .. }] = args
         && let Some(result) = numbers(prim, a, b)
     {
         return Ok(Value::new(Label::BOTTOM, result?));
     }
-    apply_any(lattice, prim, args, limit)
+    meter.bytes(texts(prim, args));
+    let result = apply_any(lattice, prim, args, meter)?;
+    meter.bytes(new_text(prim, &result));
+    Ok(result)
 }
 
-fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) -> Result<Value, PrimError> {
+fn apply_any(
+    lattice: &mut Lattice,
+    prim: Prim,
+    args: &[Value],
+    meter: &mut Meter,
+) -> Result<Value, PrimError> {
+    let limit = meter.limit();
     let bottom = |kind| Ok(Value::new(Label::BOTTOM, kind));
     let wrong = |what: &str| {
         let found: Vec<&str> = args.iter().map(Value::kind).collect();
@@ -79,7 +90,7 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
         (Prim::Add, [Kind::Node(a), Kind::Node(b)]) => match (&a.body, &b.body) {
             (Body::List(x), Body::List(y)) => {
                 at_most(x.len() + y.len(), limit)?;
-                let (x, y) = (stripped(lattice, a, x, limit)?, stripped(lattice, b, y, limit)?);
+                let (x, y) = (stripped(lattice, a, x, meter)?, stripped(lattice, b, y, meter)?);
                 Ok(x.concat(lattice, y).value())
             }
             _ => wrong("two numbers, two strings or two lists"),
@@ -90,7 +101,7 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
             if args.iter().any(Value::has_function) {
                 return Err(PrimError::Wrong("functions cannot be compared".into()));
             }
-            boolean(args[0].same(&args[1], limit)? == (prim == Prim::Eq))
+            boolean(args[0].same(&args[1], meter)? == (prim == Prim::Eq))
         }
         (Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge, [a, b]) => {
             let order = match (a, b) {
@@ -107,14 +118,16 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
         (Prim::Format, _) => {
             let mut s = String::new();
             for a in args {
-                s.push_str(&a.text(limit)?);
+                let text = a.text(meter)?;
+                meter.bytes(text.len());
+                s.push_str(&text);
                 if s.len() > limit {
                     return Err(NotData::TooLarge.into());
                 }
             }
             text(s)
         }
-        (Prim::ToStr, [_]) => bottom(Kind::Str(args[0].text(limit)?)),
+        (Prim::ToStr, [_]) => bottom(Kind::Str(args[0].text(meter)?)),
         (Prim::Length, [Kind::Str(s)]) => bottom(Kind::Num(Num::from(s.chars().count() as i64))),
         (Prim::Length, [Kind::Node(n)]) => match &n.body {
             Body::List(items) => bottom(Kind::Num(Num::from(items.len() as i64))),
@@ -126,6 +139,7 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
         (Prim::Length, _) => wrong("a string, a list or a record"),
         (Prim::Keys, [Kind::Node(n)]) => match n.body.as_record() {
             Some(fields) => {
+                meter.parts(fields.len())?;
                 let keys = fields.iter().map(|(n, _)| Value::str(Label::BOTTOM, &**n)).collect();
                 Ok(Value::node(lattice, Label::BOTTOM, Body::List(keys)))
             }
@@ -133,15 +147,15 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
         },
         (Prim::Keys, _) => wrong("a record"),
         (Prim::Has, [Kind::Node(n), Kind::Str(key)]) => match n.body.as_record() {
-            Some(fields) => boolean(fields.iter().any(|(n, _)| **n == **key)),
+            Some(fields) => boolean(fields.get(key).is_some()),
             None => wrong("a record and a string"),
         },
         (Prim::Has, _) => wrong("a record and a string"),
         (Prim::Append, [Kind::Node(n), _]) => match &n.body {
             Body::List(items) => {
                 at_most(items.len() + 1, limit)?;
-                let items = stripped(lattice, n, items, limit)?;
-                let item = args[1].strip(lattice, limit)?;
+                let items = stripped(lattice, n, items, meter)?;
+                let item = args[1].strip(lattice, meter)?;
                 Ok(items.append(lattice, item).value())
             }
             _ => wrong("a list and an item"),
@@ -151,6 +165,7 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
             (Some(a), Some(b)) => {
                 let count = b.checked_sub(a).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(0));
                 at_most(count, limit)?;
+                meter.parts(count)?;
                 let items = (a..b).map(|i| Value::new(Label::BOTTOM, Kind::Num(Num::from(i)))).collect();
                 Ok(Value::known(Label::BOTTOM, Body::List(items), Label::BOTTOM, false))
             }
@@ -179,11 +194,13 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
             } else {
                 s.split(&**by).map(|p| Value::str(Label::BOTTOM, p)).collect()
             };
+            meter.parts(parts.len())?;
             Ok(Value::node(lattice, Label::BOTTOM, Body::List(parts.into())))
         }
         (Prim::Split, _) => wrong("two strings"),
         (Prim::Join, [Kind::Node(n), Kind::Str(by)]) => {
             let Body::List(items) = &n.body else { return wrong("a list of strings and a string") };
+            meter.parts(items.len())?;
             let mut s = String::new();
             for (i, item) in items.iter().enumerate() {
                 let Kind::Str(part) = &item.kind else { return wrong("a list of strings and a string") };
@@ -205,7 +222,8 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
                 return Err(PrimError::Wrong("functions cannot be compared".into()));
             }
             for item in items.iter() {
-                if item.same(&args[1], limit)? {
+                meter.parts(1)?;
+                if item.same(&args[1], meter)? {
                     return boolean(true);
                 }
             }
@@ -226,7 +244,7 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
                         if n.deep == Label::BOTTOM && !n.has_function && !n.has_args {
                             return Ok(Value::known(Label::BOTTOM, Body::List(part), Label::BOTTOM, false));
                         }
-                        Ok(strip_items(lattice, &part, limit)?.value())
+                        Ok(strip_items(lattice, &part, meter)?.value())
                     }
                     _ => wrong("a string or list and two indices"),
                 },
@@ -234,20 +252,25 @@ fn apply_any(lattice: &mut Lattice, prim: Prim, args: &[Value], limit: usize) ->
             }
         }
         (Prim::Slice, _) => wrong("a string or list and two indices"),
-        (Prim::Flatten, [_]) => Ok(args[0].strip(lattice, limit)?),
-        (Prim::ToJson, [_]) => text(args[0].to_data(limit)?.to_json().to_string()),
+        (Prim::Flatten, [_]) => Ok(args[0].strip(lattice, meter)?),
+        (Prim::ToJson, [_]) => text(args[0].to_data(meter)?.to_json().to_string()),
         (Prim::FromJson, [Kind::Str(s)]) => {
             let json = serde_json::from_str(s)
                 .map_err(|e| PrimError::Wrong(format!("`from_json`: not JSON: {e}")))?;
             let data = Data::from_json(&json).map_err(|e| PrimError::Limit(e.to_string()))?;
+            meter.data(&data);
             Ok(Value::from_data(lattice, Label::BOTTOM, &data))
         }
         (Prim::FromJson, _) => wrong("a string"),
         (Prim::Py, [Kind::Str(op), ..]) => {
             let operands: Vec<Data> =
-                args[1..].iter().map(|v| v.to_data(limit)).collect::<Result<_, NotData>>()?;
+                args[1..].iter().map(|v| v.to_data(meter)).collect::<Result<_, NotData>>()?;
+            operands.iter().for_each(|data| meter.data(data));
             match py::apply(op, &operands, limit) {
-                Ok(data) => Ok(Value::from_data(lattice, Label::BOTTOM, &data)),
+                Ok(data) => {
+                    meter.data(&data);
+                    Ok(Value::from_data(lattice, Label::BOTTOM, &data))
+                }
                 Err(PyError::Limit) => Err(NotData::TooLarge.into()),
                 Err(PyError::Rounds(message)) => Err(PrimError::Limit(message)),
                 Err(PyError::Unsupported(what)) => {
@@ -340,21 +363,27 @@ impl Stripped {
 
 /// The stripped items of a list. One without labels and arguments of planned calls inside is stripped
 /// already, and shared.
-fn stripped(lattice: &mut Lattice, node: &Node, items: &List, limit: usize) -> Result<Stripped, PrimError> {
+fn stripped(
+    lattice: &mut Lattice,
+    node: &Node,
+    items: &List,
+    meter: &mut Meter,
+) -> Result<Stripped, PrimError> {
     if node.deep == Label::BOTTOM && !node.has_args {
         return Ok(Stripped { items: items.clone(), deep: Label::BOTTOM, has_function: node.has_function });
     }
-    strip_items(lattice, items, limit)
+    strip_items(lattice, items, meter)
 }
 
-fn strip_items(lattice: &mut Lattice, items: &List, limit: usize) -> Result<Stripped, PrimError> {
+fn strip_items(lattice: &mut Lattice, items: &List, meter: &mut Meter) -> Result<Stripped, PrimError> {
+    meter.parts(items.len())?;
     let mut out = Vec::with_capacity(items.len());
     // What is no node has no label once it is stripped, so only nodes are looked into.
     let (mut deep, mut has_function) = (Label::BOTTOM, false);
     for item in items.iter() {
         out.push(match &item.kind {
             Kind::Node(_) => {
-                let stripped = item.strip(lattice, limit)?;
+                let stripped = item.strip(lattice, meter)?;
                 deep = stripped.deep_label_in(lattice, deep);
                 has_function |= stripped.has_function();
                 stripped
@@ -371,49 +400,61 @@ pub(crate) fn classify<'a>(text: &str, tags: &'a [core_ir::Name]) -> Option<&'a 
     tags.iter().find(|t| &***t == text).or_else(|| tags.iter().find(|t| t.eq_ignore_ascii_case(trimmed)))
 }
 
-/// The cost of a primitive in fuel, beyond one: the items, fields and sixteenths of texts that it copies or
-/// looks at. Lists share their items, so growing, shortening or measuring one costs nothing more, unless
-/// labels inside have to be taken off.
-#[inline]
-pub(crate) fn cost(prim: Prim, args: &[Value], result: &Value) -> u64 {
-    if let [Value { kind: Kind::Num(_), .. }, Value { kind: Kind::Num(_), .. }] = args
-        && let Kind::Num(_) | Kind::Bool(_) = result.kind
-    {
-        return 0;
-    }
-    cost_of_sizes(prim, args, result)
-}
-
-fn cost_of_sizes(prim: Prim, args: &[Value], result: &Value) -> u64 {
-    let size = |v: &Value| match &v.kind {
-        Kind::Str(s) => s.len() / 16,
-        Kind::Node(n) => match &n.body {
-            Body::List(items) => items.len(),
-            body => body.as_record().map_or(0, <[_]>::len),
-        },
-        _ => 0,
-    };
-    let shared = |v: &Value| match &v.kind {
-        Kind::Node(n) if matches!(n.body, Body::List(_)) => n.deep == Label::BOTTOM && !n.has_args,
-        _ => false,
-    };
-    let copied = |v: &Value| if shared(v) { 0 } else { size(v) };
-    (match prim {
-        Prim::Length => match args {
-            [Value { kind: Kind::Str(s), .. }] => s.len() / 16,
-            _ => 0,
-        },
-        Prim::IsFn
+/// The bytes of texts that a primitive looks at as a whole.
+fn texts(prim: Prim, args: &[Value]) -> usize {
+    let all = |args: &[Value]| args.iter().filter_map(as_str).map(|s| s.len()).sum();
+    match prim {
+        // They count what they compare and write, or look at the kind alone.
+        Prim::Eq
+        | Prim::Ne
+        | Prim::Format
+        | Prim::ToStr
+        | Prim::ToJson
+        | Prim::Append
+        | Prim::Flatten
+        | Prim::Py
+        | Prim::Not
+        | Prim::Neg
+        | Prim::IsFn
         | Prim::IsArray
         | Prim::IsRecord
         | Prim::IsStr
         | Prim::IsNum
         | Prim::IsBool
         | Prim::IsNull => 0,
-        Prim::Append => args.first().map_or(0, copied),
-        Prim::Add | Prim::Slice => args.iter().map(copied).sum::<usize>() + copied(result),
-        _ => args.iter().map(size).sum::<usize>() + size(result),
-    }) as u64
+        // The text is looked for in each item.
+        Prim::Contains => args.first().and_then(as_str).map_or(0, |s| s.len()),
+        Prim::Add
+        | Prim::Sub
+        | Prim::Mul
+        | Prim::Div
+        | Prim::Rem
+        | Prim::Lt
+        | Prim::Le
+        | Prim::Gt
+        | Prim::Ge
+        | Prim::Length
+        | Prim::Keys
+        | Prim::Has
+        | Prim::Range
+        | Prim::ToNum
+        | Prim::Lower
+        | Prim::Upper
+        | Prim::Trim
+        | Prim::Split
+        | Prim::Join
+        | Prim::Slice
+        | Prim::FromJson => all(args),
+    }
+}
+
+/// The bytes of a text that a primitive made.
+fn new_text(prim: Prim, result: &Value) -> usize {
+    match prim {
+        // What is a text already is shared, or counted where it is written.
+        Prim::Format | Prim::ToStr | Prim::Flatten | Prim::Py => 0,
+        _ => as_str(result).map_or(0, |s| s.len()),
+    }
 }
 
 /// A shared text from any kind of text operand.

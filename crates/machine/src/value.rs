@@ -1,6 +1,8 @@
 //! Labeled values.
 
 use crate::list::{self, List, Piece};
+use crate::meter::Meter;
+use crate::record::Fields;
 use core_ir::{
     Bound, Code, Data, Delegated, Label, Lattice, MAX_DATA_DEPTH, ModelParams, Name, Num, TermId, ToolDecl,
 };
@@ -117,10 +119,10 @@ pub(crate) type Captures = SmallVec<[Value; 1]>;
 #[derive(Debug)]
 pub(crate) enum Body {
     List(List),
-    Record(Vec<(Name, Value)>),
+    Record(Fields),
     /// The arguments of a planned call of this tool. Only the term `args[f]{…}` makes them; as data they are
     /// a record.
-    Args(Arc<ToolDecl>, Vec<(Name, Value)>),
+    Args(Arc<ToolDecl>, Fields),
     Pair(Value, Value),
     Tag(Name, Value),
     /// A closure, or the activation of a whole code (then `term` is its root and nothing is captured).
@@ -189,10 +191,21 @@ impl Body {
     }
 
     /// The fields of what is a record as data.
-    pub(crate) fn as_record(&self) -> Option<&[(Name, Value)]> {
+    pub(crate) fn as_record(&self) -> Option<&Fields> {
         match self {
             Body::Record(fields) | Body::Args(_, fields) => Some(fields),
             _ => None,
+        }
+    }
+
+    /// Number of parts of data.
+    fn len(&self) -> usize {
+        match self {
+            Body::List(items) => items.len(),
+            Body::Record(fields) | Body::Args(_, fields) => fields.len(),
+            Body::Pair(..) => 2,
+            Body::Tag(..) => 1,
+            _ => 0,
         }
     }
 
@@ -286,7 +299,7 @@ fn take_nodes(body: &mut Body, work: &mut Vec<Arc<Node>>, pieces: &mut Vec<Piece
     match body {
         Body::List(items) => items.dismantle(pieces),
         Body::Closure { captures, .. } => captures.iter_mut().for_each(take),
-        Body::Record(fields) | Body::Args(_, fields) => fields.iter_mut().for_each(|(_, v)| take(v)),
+        Body::Record(fields) | Body::Args(_, fields) => fields.values_mut().for_each(take),
         Body::Pair(a, b) => {
             take(a);
             take(b);
@@ -340,7 +353,7 @@ static UNIT: Node = EMPTY;
 static MARK: Node = EMPTY;
 
 const EMPTY: Node =
-    Node { deep: Label::BOTTOM, has_function: false, has_args: false, body: Body::Record(Vec::new()) };
+    Node { deep: Label::BOTTOM, has_function: false, has_args: false, body: Body::Record(Fields::NONE) };
 
 impl Value {
     pub(crate) fn new(label: Label, kind: Kind) -> Value {
@@ -538,23 +551,20 @@ impl Value {
         Value::node(lattice, label, body)
     }
 
-    /// `strip V` as data; `budget` is the most parts it may have.
+    /// `strip V` as data.
     #[inline]
-    pub(crate) fn to_data(&self, budget: usize) -> Result<Data, NotData> {
+    pub(crate) fn to_data(&self, meter: &mut Meter) -> Result<Data, NotData> {
         match &self.kind {
-            Kind::Num(n) if budget > 0 => return Ok(Data::Num(n.clone())),
-            Kind::Node(n) if n.has_function => return Err(NotData::Function),
-            _ => {}
+            Kind::Num(n) => Ok(Data::Num(n.clone())),
+            Kind::Node(n) if n.has_function => Err(NotData::Function),
+            _ => self.data_at(0, meter),
         }
-        let mut left = budget;
-        self.data_at(0, &mut left)
     }
 
-    fn data_at(&self, depth: usize, left: &mut usize) -> Result<Data, NotData> {
+    fn data_at(&self, depth: usize, meter: &mut Meter) -> Result<Data, NotData> {
         if depth > MAX_DATA_DEPTH {
             return Err(NotData::TooDeep);
         }
-        *left = left.checked_sub(1).ok_or(NotData::TooLarge)?;
         let node = match &self.kind {
             Kind::Null => return Ok(Data::Null),
             Kind::Bool(b) => return Ok(Data::Bool(*b)),
@@ -562,7 +572,8 @@ impl Value {
             Kind::Str(s) => return Ok(Data::Str(s.clone())),
             Kind::Node(n) => n,
         };
-        let mut part = |v: &Value| v.data_at(depth + 1, left);
+        meter.parts(node.body.len())?;
+        let mut part = |v: &Value| v.data_at(depth + 1, meter);
         Ok(match &node.body {
             Body::List(items) => Data::List(items.iter().map(part).collect::<Result<_, _>>()?),
             Body::Record(fields) | Body::Args(_, fields) => {
@@ -576,12 +587,12 @@ impl Value {
 
     /// The value with all labels of its data erased to ⊥ (functions keep what they captured), the arguments
     /// of planned calls as records.
-    pub(crate) fn strip(&self, lattice: &mut Lattice, budget: usize) -> Result<Value, NotData> {
-        let mut left = budget;
-        self.strip_at(lattice, 0, &mut left)
+    #[inline]
+    pub(crate) fn strip(&self, lattice: &mut Lattice, meter: &mut Meter) -> Result<Value, NotData> {
+        self.strip_at(lattice, 0, meter)
     }
 
-    fn strip_at(&self, lattice: &mut Lattice, depth: usize, left: &mut usize) -> Result<Value, NotData> {
+    fn strip_at(&self, lattice: &mut Lattice, depth: usize, meter: &mut Meter) -> Result<Value, NotData> {
         let node = match &self.kind {
             Kind::Node(n) if (n.deep != Label::BOTTOM || n.has_args) && !n.body.is_function() => n,
             kind => return Ok(Value::new(Label::BOTTOM, kind.clone())),
@@ -589,13 +600,11 @@ impl Value {
         if depth > MAX_DATA_DEPTH {
             return Err(NotData::TooDeep);
         }
-        *left = left.checked_sub(1).ok_or(NotData::TooLarge)?;
-        let mut part = |v: &Value| v.strip_at(lattice, depth + 1, left);
+        meter.parts(node.body.len())?;
+        let mut part = |v: &Value| v.strip_at(lattice, depth + 1, meter);
         let body = match &node.body {
             Body::List(items) => Body::List(items.iter().map(part).collect::<Result<_, _>>()?),
-            Body::Record(fields) | Body::Args(_, fields) => {
-                Body::Record(fields.iter().map(|(n, v)| Ok((n.clone(), part(v)?))).collect::<Result<_, _>>()?)
-            }
+            Body::Record(fields) | Body::Args(_, fields) => Body::Record(fields.try_map(part)?),
             Body::Pair(a, b) => Body::Pair(part(a)?, part(b)?),
             Body::Tag(n, v) => Body::Tag(n.clone(), part(v)?),
             // Functions were returned above.
@@ -605,16 +614,17 @@ impl Value {
     }
 
     /// The text that `send` puts into a conversation. Source: `docs/calculus.md` §10, serialization.
-    pub(crate) fn text(&self, limit: usize) -> Result<Arc<str>, NotData> {
+    pub(crate) fn text(&self, meter: &mut Meter) -> Result<Arc<str>, NotData> {
         if let Kind::Str(s) = &self.kind {
-            return if s.len() > limit { Err(NotData::TooLarge) } else { Ok(s.clone()) };
+            return if s.len() > meter.limit() { Err(NotData::TooLarge) } else { Ok(s.clone()) };
         }
         let mut out = String::new();
-        self.write(&mut out, limit, 0)?;
-        Ok(out.into())
+        let written = self.write(&mut out, meter, 0);
+        meter.bytes(out.len());
+        written.map(|()| out.into())
     }
 
-    fn write(&self, out: &mut String, limit: usize, depth: usize) -> Result<(), NotData> {
+    fn write(&self, out: &mut String, meter: &mut Meter, depth: usize) -> Result<(), NotData> {
         if depth > MAX_DATA_DEPTH {
             return Err(NotData::TooDeep);
         }
@@ -623,64 +633,78 @@ impl Value {
             Kind::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
             // INVARIANT: writing to a string does not fail.
             Kind::Num(n) => drop(write!(out, "{n}")),
-            Kind::Str(s) if s.len() > limit => return Err(NotData::TooLarge),
+            Kind::Str(s) if s.len() > meter.limit() => return Err(NotData::TooLarge),
             Kind::Str(s) => quote(out, s),
-            Kind::Node(n) => match &n.body {
-                Body::List(items) => {
-                    out.push('[');
-                    for (i, v) in items.iter().enumerate() {
-                        if i > 0 {
-                            out.push(',');
+            Kind::Node(n) => {
+                meter.parts(n.body.len())?;
+                match &n.body {
+                    Body::List(items) => {
+                        out.push('[');
+                        for (i, v) in items.iter().enumerate() {
+                            if i > 0 {
+                                out.push(',');
+                            }
+                            v.write(out, meter, depth + 1)?;
                         }
-                        v.write(out, limit, depth + 1)?;
+                        out.push(']');
                     }
-                    out.push(']');
-                }
-                Body::Record(fields) | Body::Args(_, fields) => {
-                    out.push('{');
-                    for (i, (name, v)) in fields.iter().enumerate() {
-                        if i > 0 {
-                            out.push(',');
+                    Body::Record(fields) | Body::Args(_, fields) => {
+                        out.push('{');
+                        for (i, (name, v)) in fields.iter().enumerate() {
+                            if i > 0 {
+                                out.push(',');
+                            }
+                            quote(out, name);
+                            out.push(':');
+                            v.write(out, meter, depth + 1)?;
                         }
-                        quote(out, name);
-                        out.push(':');
-                        v.write(out, limit, depth + 1)?;
+                        out.push('}');
                     }
-                    out.push('}');
-                }
-                Body::Pair(a, b) => {
-                    out.push('(');
-                    a.write(out, limit, depth + 1)?;
-                    out.push_str(", ");
-                    b.write(out, limit, depth + 1)?;
-                    out.push(')');
-                }
-                Body::Tag(name, v) => {
-                    out.push('`');
-                    out.push_str(name);
-                    if !matches!(v.kind, Kind::Null) {
-                        out.push(' ');
-                        v.write(out, limit, depth + 1)?;
+                    Body::Pair(a, b) => {
+                        out.push('(');
+                        a.write(out, meter, depth + 1)?;
+                        out.push_str(", ");
+                        b.write(out, meter, depth + 1)?;
+                        out.push(')');
                     }
+                    Body::Tag(name, v) => {
+                        out.push('`');
+                        out.push_str(name);
+                        if !matches!(v.kind, Kind::Null) {
+                            out.push(' ');
+                            v.write(out, meter, depth + 1)?;
+                        }
+                    }
+                    _ => out.push_str("<function>"),
                 }
-                _ => out.push_str("<function>"),
-            },
+            }
         }
-        if out.len() > limit { Err(NotData::TooLarge) } else { Ok(()) }
+        if out.len() > meter.limit() { Err(NotData::TooLarge) } else { Ok(()) }
     }
 
-    /// Structural equality of two values without functions; labels do not count. At most `budget`
-    /// parts are looked at: a value that shares its parts can be exponentially larger than it takes space.
-    pub(crate) fn same(&self, other: &Value, budget: usize) -> Result<bool, NotData> {
-        let mut left = budget;
+    /// A short text that describes the value in a message.
+    pub(crate) fn in_brief(&self, most: usize) -> String {
+        match self.text(&mut Meter::new(most)) {
+            Ok(text) => format!("`{text}`"),
+            Err(_) => self.kind().to_string(),
+        }
+    }
+
+    /// Structural equality of two values without functions; labels do not count.
+    pub(crate) fn same(&self, other: &Value, meter: &mut Meter) -> Result<bool, NotData> {
         let mut work = vec![(self, other)];
         while let Some((a, b)) = work.pop() {
-            left = left.checked_sub(1).ok_or(NotData::TooLarge)?;
             let (m, n) = match (&a.kind, &b.kind) {
                 (Kind::Null, Kind::Null) => continue,
                 (Kind::Bool(x), Kind::Bool(y)) if x == y => continue,
                 (Kind::Num(x), Kind::Num(y)) if x == y => continue,
-                (Kind::Str(x), Kind::Str(y)) if x == y => continue,
+                (Kind::Str(x), Kind::Str(y)) if x.len() == y.len() => {
+                    meter.bytes(x.len());
+                    if x == y {
+                        continue;
+                    }
+                    return Ok(false);
+                }
                 (Kind::Node(m), Kind::Node(n)) => (m, n),
                 _ => return Ok(false),
             };
@@ -688,20 +712,30 @@ impl Value {
                 continue;
             }
             match (&m.body, &n.body) {
-                (Body::List(x), Body::List(y)) if x.len() == y.len() => work.extend(x.iter().zip(y.iter())),
+                (Body::List(x), Body::List(y)) if x.len() == y.len() => {
+                    meter.parts(x.len())?;
+                    work.extend(x.iter().zip(y.iter()));
+                }
                 // Records are equal whatever the order of their fields.
                 (Body::Record(x) | Body::Args(_, x), Body::Record(y) | Body::Args(_, y))
                     if x.len() == y.len() =>
                 {
-                    for (name, v) in x {
-                        match y.iter().find(|(n, _)| n == name) {
-                            Some((_, w)) => work.push((v, w)),
+                    meter.parts(x.len())?;
+                    for (name, v) in x.iter() {
+                        match y.get(name) {
+                            Some(w) => work.push((v, w)),
                             None => return Ok(false),
                         }
                     }
                 }
-                (Body::Pair(a, b), Body::Pair(c, d)) => work.extend([(a, c), (b, d)]),
-                (Body::Tag(x, v), Body::Tag(y, w)) if x == y => work.push((v, w)),
+                (Body::Pair(a, b), Body::Pair(c, d)) => {
+                    meter.parts(2)?;
+                    work.extend([(a, c), (b, d)]);
+                }
+                (Body::Tag(x, v), Body::Tag(y, w)) if x == y => {
+                    meter.parts(1)?;
+                    work.push((v, w));
+                }
                 _ => return Ok(false),
             }
         }

@@ -89,7 +89,7 @@ impl Machine {
                 if let Some(Frame::Conv { pc, pc_from, .. }) = s.kont.last_mut() {
                     (*pc, *pc_from) = saved;
                 }
-                let text = match v.text(self.config.max_text) {
+                let text = match self.text(&v) {
                     Ok(text) => text,
                     Err(e) => {
                         self.not_data(s, &v, e, span);
@@ -288,9 +288,14 @@ impl Machine {
             return None;
         }
         let deep = self.deep(&v);
-        let data = v.to_data(self.config.max_text);
+        let data = self.data(&v);
         let verdict = match &data {
-            Ok(data) => pred.holds(data),
+            Ok(data) => {
+                let mut steps = 0;
+                let holds = pred.holds_counting(data, &mut steps);
+                self.charge(steps);
+                holds
+            }
             Err(e) => Err(e.message()),
         };
         match verdict {

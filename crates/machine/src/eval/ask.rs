@@ -1,6 +1,7 @@
 //! Requests of a run to the world, and the use of their answers.
 
 use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
+use crate::record::Fields;
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
     Answers, Args, Asked, Call, CallCount, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response,
@@ -146,8 +147,8 @@ impl Machine {
         let counts_as_control = self.admits(tool, v.label, tool.control);
         let m = if counts_as_control { v.label } else { tool.control };
         let (fields, is_args) = match v.body() {
-            Some(Body::Record(fields)) => (Some(&fields[..]), false),
-            Some(Body::Args(of, fields)) if of.name == decl.name => (Some(&fields[..]), true),
+            Some(Body::Record(fields)) => (Some(fields), false),
+            Some(Body::Args(of, fields)) if of.name == decl.name => (Some(fields), true),
             Some(Body::Args(of, _)) => {
                 let label = self.blame(s.pc, &v);
                 let message = format!("`{}`: these are the arguments of a call of `{}`", decl.name, of.name);
@@ -159,7 +160,7 @@ impl Machine {
         let planned = is_args && counts_as_control;
         let named = match (&decl.params[..], fields) {
             _ if is_args => true,
-            ([only], Some(fields)) => fields.iter().any(|(n, _)| *n == only.name),
+            ([only], Some(fields)) => fields.get(&only.name).is_some(),
             ([_], None) => false,
             _ => true,
         };
@@ -512,7 +513,7 @@ impl Machine {
                 }
             }
             args.push(match offered.argument(name) {
-                Some(a) => a.to_data(self.config.max_text).ok()?,
+                Some(a) => self.data(a).ok()?,
                 None => Data::Null,
             });
         }
@@ -572,7 +573,7 @@ impl Machine {
 
     /// The arguments as data in the order of the parameters, or why they are not.
     fn arguments(
-        &self,
+        &mut self,
         decl: &core_ir::ToolDecl,
         offered: &Offered<'_>,
     ) -> Result<Vec<(Name, Data)>, (ErrorCode, String)> {
@@ -593,12 +594,12 @@ impl Machine {
         let mut args = Vec::with_capacity(decl.params.len());
         for param in &decl.params {
             let data = match offered.argument(&param.name) {
-                Some(a) => a.to_data(self.config.max_text),
+                Some(a) => self.data(a),
                 None if matches!(param.ty, core_ir::Type::Option(_)) => Ok(Data::Null),
                 None => return wrong(format!("the argument `{}` is missing", param.name)),
             };
             match data {
-                Ok(data) => match param.ty.check(&data) {
+                Ok(data) => match self.checked(&param.ty, &data) {
                     Ok(()) => args.push((param.name.clone(), data)),
                     Err((path, cause)) => {
                         return wrong(format!("argument `{}`: {path}: {cause}", param.name));
@@ -625,7 +626,7 @@ impl Machine {
                 let seen = self.lattice.join(record, *label);
                 let shown = Value::from_data(&mut self.lattice, seen, &data);
                 let both = vec![("value".into(), value), ("label".into(), shown)];
-                (name, Value::node(&mut self.lattice, pc, Body::Record(both)))
+                (name, Value::node(&mut self.lattice, pc, Body::Record(both.into())))
             })
             .collect();
         Value::node(&mut self.lattice, pc, Body::Record(fields))
@@ -876,8 +877,8 @@ impl Machine {
             s.refused(Part::Value, Some(&decl.name), deep, bound);
             return None;
         }
-        match v.to_data(self.config.max_text) {
-            Ok(value) => match decl.ty.check(&value) {
+        match self.data(&v) {
+            Ok(value) => match self.checked(&decl.ty, &value) {
                 Ok(()) => {
                     let (pending, call) = (Pending::Remember, Call::Remember { store, key, value });
                     let given =
@@ -1024,7 +1025,11 @@ impl Machine {
         let decl = &s.code.store(store).keys[key as usize];
         let label = self.recalled(s, decl, label, span);
         let Some(data) = data else { return Some(Value::new(label, Kind::Null)) };
-        match decl.ty.check(&data) {
+        self.charge_data(&data);
+        let mut steps = 0;
+        let checked = decl.ty.check_counting(&data, &mut steps);
+        self.charge(steps);
+        match checked {
             Ok(()) => Some(Value::of_answer(&mut self.lattice, label, data)),
             Err((path, cause)) => {
                 let message = format!("what the key `{}` holds: {path}: {cause}", decl.name);
@@ -1080,7 +1085,8 @@ impl Machine {
         let label = self.answered_by(s, label, before, own, || What::Tool(decl.name.clone()), span);
         match result {
             Ok(data) => {
-                let checked = decl.result.check(&data);
+                self.charge_data(&data);
+                let checked = self.checked(&decl.result, &data);
                 let value = match decl.parts.is_empty() {
                     true => Value::of_answer(&mut self.lattice, label, data),
                     false => self.stamped(s, tool, places, (label, span), &data),
@@ -1157,6 +1163,7 @@ impl Machine {
             }
             Reply::ToolCall { name, args } => {
                 let text = args.to_json().to_string();
+                self.charge_data(args);
                 s.message(Role::Assistant, text.into(), Some(Arc::new((name.clone(), args.clone()))));
             }
             Reply::ToolCalls(_) => {}
@@ -1191,7 +1198,10 @@ impl Machine {
                 }
             }
             Mode::Data(params, code) => match decode_reply(&reply, &params, &code) {
-                Ok(data) => s.give(Value::from_data(&mut self.lattice, lc, &data)),
+                Ok(data) => {
+                    self.charge_data(&data);
+                    s.give(Value::from_data(&mut self.lattice, lc, &data));
+                }
                 Err(why) if attempt < params.repair => {
                     s.conversation.pending = None;
                     let text = format!(
@@ -1222,7 +1232,7 @@ impl Machine {
 struct Offered<'v> {
     v: &'v Value,
     /// The fields of a record, or of the arguments of a planned call.
-    fields: Option<&'v [(Name, Value)]>,
+    fields: Option<&'v Fields>,
     /// True if each parameter gets the field of its name; false for the bare value.
     named: bool,
     /// True if the label of the record counts as control.
@@ -1234,7 +1244,7 @@ impl<'v> Offered<'v> {
     fn argument(&self, name: &Name) -> Option<&'v Value> {
         match (self.named, self.fields) {
             (false, _) => Some(self.v),
-            (true, Some(fields)) => fields.iter().find(|(n, _)| n == name).map(|(_, a)| a),
+            (true, Some(fields)) => fields.get(name),
             (true, None) => None,
         }
     }

@@ -8,10 +8,11 @@
 //! Source: `docs/calculus.md` §3, §10 (reading, constructors, choice, primitives, `check`, `fail`).
 
 use super::{Strand, failure, local};
+use crate::meter::Meter;
 use crate::prim::{self, PrimError};
 use crate::value::{Body, Captures, Kind, NotData, Value};
 use crate::{ErrorCode, Failure, Machine};
-use core_ir::{Code, Data, Label, Lattice, Num, Operand, Prim, Term, TermId, What, py};
+use core_ir::{Code, Data, Label, Lattice, Num, Operand, Prim, Term, TermId, Type, What, py};
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
@@ -85,6 +86,7 @@ impl Machine {
     #[inline]
     fn literal(&mut self, code: &Code, term: TermId, pc: Label) -> Value {
         let Term::Lit(data) = code.term(term) else { unreachable!("a literal") };
+        self.charge_data(data);
         Value::literal(&mut self.lattice, pc, data)
     }
 
@@ -154,11 +156,11 @@ impl Machine {
             let deep = self.deep(arg);
             label = self.lattice.join(label, deep);
         }
-        match prim::apply(&mut self.lattice, prim, args, self.config.max_text) {
-            Ok(result) => {
-                self.charge(prim::cost(prim, args, &result));
-                Ok(Value::new(label, result.kind))
-            }
+        let mut meter = self.meter();
+        let result = prim::apply(&mut self.lattice, prim, args, &mut meter);
+        self.charge(meter.steps());
+        match result {
+            Ok(result) => Ok(Value::new(label, result.kind)),
             Err(PrimError::Wrong(message)) => at.error(ErrorCode::Prim, label, id, message),
             Err(PrimError::Limit(message)) => at.error(ErrorCode::Limit, label, id, message),
             Err(PrimError::Unknown(message)) => at.error(ErrorCode::Unknown, label, id, message),
@@ -179,9 +181,10 @@ impl Machine {
             return None;
         }
         let label = self.lattice.join(label, of.label);
-        let result = prim::apply(&mut self.lattice, prim, args, self.config.max_text).ok()?;
-        self.charge(prim::cost(prim, args, &result));
-        Some(Value::new(label, result.kind))
+        let mut meter = self.meter();
+        let result = prim::apply(&mut self.lattice, prim, args, &mut meter);
+        self.charge(meter.steps());
+        Some(Value::new(label, result.ok()?.kind))
     }
 
     /// The same for the operations of Python: `len`, and those that give a part, which keeps its label.
@@ -223,20 +226,29 @@ impl Machine {
         let body = of.body()?;
         let key = rest.first().map_or(Label::BOTTOM, |key| key.deep_label(&mut self.lattice));
         let label = self.lattice.join(label, key);
-        // Which part it is, or why there is none, is told by a container of the same form that holds numbers.
-        let (parts, form): (Vec<&Value>, Data) = match body {
-            Body::List(items) => (items.iter().collect(), Data::list((0..items.len()).map(number))),
-            body => {
-                let Body::Record(fields) = body else { return None };
-                let names = fields.iter().enumerate().map(|(i, (n, _))| (n.clone(), number(i)));
-                (fields.iter().map(|(_, v)| v).collect(), Data::record(names))
-            }
-        };
         let part = match (&**name, body, rest) {
             ("iter", Body::List(_), []) => Value::new(Label::BOTTOM, of.kind.clone()),
+            ("index", Body::List(items), [Value { kind: Kind::Num(i), .. }])
+                if let Some(item) = i.to_usize().and_then(|i| items.get(i)) =>
+            {
+                item.clone()
+            }
             ("iter" | "index" | "attribute", _, [] | [_]) => {
-                let key = rest.iter().map(|key| key.to_data(self.config.max_text));
-                let operands: Vec<Data> = [Ok(form)].into_iter().chain(key).collect::<Result<_, _>>().ok()?;
+                // Which part it is, or why there is none, is told by a container of the same form that holds
+                // numbers.
+                let (parts, form): (Vec<&Value>, Data) = match body {
+                    Body::List(items) => (items.iter().collect(), Data::list((0..items.len()).map(number))),
+                    body => {
+                        let Body::Record(fields) = body else { return None };
+                        let names = fields.iter().enumerate().map(|(i, (n, _))| (n.clone(), number(i)));
+                        (fields.iter().map(|(_, v)| v).collect(), Data::record(names))
+                    }
+                };
+                self.charge(parts.len() as u64);
+                let mut operands = vec![form];
+                for key in rest {
+                    operands.push(self.data(key).ok()?);
+                }
                 match py::apply(name, &operands, self.config.max_text).ok()? {
                     Data::Tag(ok, at) if &*ok == "ok" && !rest.is_empty() => match &*at {
                         Data::Num(at) => (*parts.get(at.to_usize()?)?).clone(),
@@ -285,11 +297,11 @@ impl Machine {
         match at.code.term(id) {
             Term::Field(_, name) => {
                 let found = match v.body() {
-                    Some(Body::Record(fields)) => fields.iter().find(|(n, _)| n == name),
+                    Some(Body::Record(fields)) => fields.get(name),
                     _ => None,
                 };
                 match found {
-                    Some((_, field)) => Ok(field.read(&mut self.lattice, v.label)),
+                    Some(field) => Ok(field.read(&mut self.lattice, v.label)),
                     None => {
                         let label = self.blame(at.pc, &v);
                         at.error(ErrorCode::Index, label, id, missing_field(&v, name))
@@ -310,7 +322,10 @@ impl Machine {
             Term::Tag(name, _) => Ok(Value::node(&mut self.lattice, at.pc, Body::Tag(name.clone(), v))),
             Term::Classify(tags, _) => {
                 let tag = match (&v.kind, v.body()) {
-                    (Kind::Str(text), _) => prim::classify(text, tags),
+                    (Kind::Str(text), _) => {
+                        self.charge_text(text);
+                        prim::classify(text, tags)
+                    }
                     (_, Some(Body::Tag(name, _))) => tags.iter().find(|t| *t == name),
                     _ => None,
                 };
@@ -343,15 +358,15 @@ impl Machine {
             }
             Term::Fail(_) => {
                 let label = self.blame(at.pc, &v);
-                match v.text(self.config.max_text) {
+                match self.text(&v) {
                     Ok(text) => at.error(ErrorCode::Fail, label, id, &*text),
                     Err(e) => at.error(e.code(ErrorCode::Type), label, id, e.message()),
                 }
             }
             Term::Check(what, ty, _) => {
-                let problem = match v.to_data(self.config.max_text) {
-                    Ok(data) => ty
-                        .check(&data)
+                let problem = match self.data(&v) {
+                    Ok(data) => self
+                        .checked(ty, &data)
                         .err()
                         .map(|(path, cause)| (ErrorCode::Type, format!("{what}: {path}: {cause}"))),
                     Err(NotData::Function) => {
@@ -383,11 +398,7 @@ impl Machine {
                     let message = format!("a field can be set in a record only, found {}", first.kind());
                     return at.error(ErrorCode::Index, label, id, message);
                 };
-                let mut fields = fields.clone();
-                match fields.iter_mut().find(|(n, _)| n == name) {
-                    Some((_, old)) => *old = v,
-                    None => fields.push((name.clone(), v)),
-                }
+                let fields = fields.with(name, v);
                 self.charge(fields.len() as u64);
                 Ok(Value::node(&mut self.lattice, first.label, Body::Record(fields)))
             }
@@ -397,20 +408,23 @@ impl Machine {
                     (Some(Body::List(items)), _, Kind::Num(i)) => {
                         i.to_usize().and_then(|i| items.get(i)).map(|p| p.read(&mut self.lattice, label))
                     }
-                    (Some(Body::Record(fields)), _, Kind::Str(name)) => fields
-                        .iter()
-                        .find(|(n, _)| **n == **name)
-                        .map(|(_, p)| p.read(&mut self.lattice, label)),
-                    (_, Kind::Str(text), Kind::Num(i)) => i
-                        .to_usize()
-                        .and_then(|i| text.chars().nth(i))
-                        .map(|c| Value::str(label, c.to_string())),
+                    (Some(Body::Record(fields)), _, Kind::Str(name)) => {
+                        self.charge_text(name);
+                        fields.get(name).map(|p| p.read(&mut self.lattice, label))
+                    }
+                    (_, Kind::Str(text), Kind::Num(i)) => {
+                        // Found from the front.
+                        let found = i.to_usize().and_then(|i| text.char_indices().nth(i));
+                        let looked_at = found.map_or(text.len(), |(start, _)| start);
+                        self.charge_text(&text[..looked_at]);
+                        found.map(|(_, c)| Value::str(label, c.to_string()))
+                    }
                     _ => None,
                 };
                 match found {
                     Some(value) => Ok(value),
                     None => {
-                        let key = v.text(100).map_or_else(|_| v.kind().to_string(), |t| format!("`{t}`"));
+                        let key = v.in_brief(100);
                         let message = format!("{} has nothing at {key}", first.kind());
                         let a = self.blame(at.pc, first);
                         let b = self.deep(&v);
@@ -444,9 +458,54 @@ impl Machine {
         self.lattice.join(pc, deep)
     }
 
-    /// Uses fuel in proportion to what is copied.
+    /// Uses fuel in proportion to what is copied or looked at.
     pub(super) fn charge(&mut self, steps: u64) {
         self.fuel = self.fuel.saturating_sub(steps);
+    }
+
+    /// Uses fuel for a text that is copied or looked at.
+    #[inline]
+    pub(super) fn charge_text(&mut self, text: &str) {
+        self.charge(text.len() as u64 / 16);
+    }
+
+    /// A meter for the work of one rule.
+    #[inline]
+    pub(super) fn meter(&self) -> Meter {
+        Meter::new(self.config.max_text)
+    }
+
+    /// `strip V` as data. Its parts count.
+    pub(super) fn data(&mut self, v: &Value) -> Result<Data, NotData> {
+        let mut meter = self.meter();
+        let data = v.to_data(&mut meter);
+        self.charge(meter.steps());
+        data
+    }
+
+    /// The text that represents a value. What is written counts.
+    pub(super) fn text(&mut self, v: &Value) -> Result<Arc<str>, NotData> {
+        let mut meter = self.meter();
+        let text = v.text(&mut meter);
+        self.charge(meter.steps());
+        text
+    }
+
+    /// Checks that data has a type. What is looked at counts. On failure, the path and the cause.
+    pub(super) fn checked(&mut self, ty: &Type, data: &Data) -> Result<(), (String, String)> {
+        let mut steps = 0;
+        let checked = ty.check_counting(data, &mut steps);
+        self.charge(steps);
+        checked
+    }
+
+    /// Data from the world, or a literal, as a value. Its parts count.
+    pub(super) fn charge_data(&mut self, data: &Data) {
+        if let Data::List(_) | Data::Record(_) | Data::Pair(_) | Data::Tag(..) = data {
+            let mut meter = self.meter();
+            meter.data(data);
+            self.charge(meter.steps());
+        }
     }
 }
 

@@ -150,7 +150,7 @@ impl Machine {
                 let items = items.iter().map(|d| self.stamp_parts(stamp, &rules, item, d));
                 Body::List(items.collect::<Vec<_>>().into_iter().collect())
             }
-            Data::Record(fields) => Body::Record(self.stamp_fields(stamp, rules, label, fields)),
+            Data::Record(fields) => Body::Record(self.stamp_fields(stamp, rules, label, fields).into()),
             _ => return Value::literal(&mut self.lattice, label, data),
         };
         Value::node(&mut self.lattice, label, body)

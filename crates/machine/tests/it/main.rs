@@ -2,6 +2,7 @@
 
 mod counterexamples;
 mod explore;
+mod fuel;
 mod in_place;
 mod parts;
 mod rules;
