@@ -7,6 +7,8 @@
 #
 # Takes a few minutes, and a machine that does nothing else.
 set -euo pipefail
+# A benchmark that fails ends the script, in `$(…)` too.
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 only_inside=false save=false
@@ -21,7 +23,7 @@ done
 if $only_inside; then
   output=$(echo 'crate machine' && cargo bench --quiet -p machine --bench machine -- x1000)
 else
-  output=$(for crate in machine check syntax; do
+  output=$(for crate in machine lint syntax; do
     echo "crate $crate"
     cargo bench --quiet -p "$crate"
   done)
@@ -64,9 +66,9 @@ table() {
   row 'store, three keys' machine.store_of_three_keys '2.4 µs'
   row '`guard`' machine.guard '2.4 µs'
   row 'entry in the conversation (`send`)' machine.send '0.9 µs'
-  row 'compile a config (`listing1.yaml`)' check.lower.listing1.yaml '1300 µs'
-  row 'lint a compiled config (`listing1`)' check.rules.listing1.yaml '5.0 µs'
-  row 'lint a file, from bytes (`listing1`)' check.file.listing1.yaml '–'
+  row 'compile a config (`listing1.yaml`)' lint.lower.listing1.yaml '1300 µs'
+  row 'lint a compiled config (`listing1`)' lint.rules.listing1.yaml '5.0 µs'
+  row 'lint a file, from bytes (`listing1`)' lint.file.listing1.yaml '–'
   row 'run of a literal' machine.empty_run '–'
   row 'function call' machine.function_call '–'
   row 'typed model call (`llm`)' machine.model_call '–'
@@ -88,7 +90,7 @@ inside() {
       {
         # The thousand of them: µs are ns of one.
         ours = $2 == "µs" ? $1 : $2 == "ms" ? $1 * 1000 : $2 == "ns" ? $1 / 1000 : ""
-        printf "| %-42s | %8s | %8s | %12s | %10s | %12s |\n", name, ours == "" ? "–" : sprintf("%.0f ns", ours), shown(paper), times(paper, ours), shown(peer), times(peer, ours)
+        printf "| %-42s | %8s | %8s | %12s | %10s | %12s |\n", name, ours == "" ? "not measured" : sprintf("%.0f ns", ours), shown(paper), times(paper, ours), shown(peer), times(peer, ours)
       }'
   done <<'ROWS'
 a literal in the list;literal;–;–
@@ -112,6 +114,10 @@ if ! $only_inside; then
 fi
 echo "$operations"
 
+if $save && [[ "$whole$operations" == *"not measured"* ]]; then
+  echo "not saved: a row was not measured" >&2
+  exit 1
+fi
 if $save; then
   cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -1)
   about="Machine: ${cpu:-unknown}, $(nproc 2>/dev/null || echo '?') cores. $(rustc --version)."
