@@ -40,6 +40,7 @@ mod decode;
 mod eval;
 pub mod explore;
 mod list;
+mod messages;
 mod meter;
 mod prim;
 mod record;
@@ -48,12 +49,15 @@ pub mod store;
 mod value;
 
 pub use answers::{Answers, Args, Asked};
+pub use messages::{Derived, Message, Messages, Size};
 pub use sets::Choice;
 pub use value::{Reified, ReifiedKind, Value};
 
+use messages::Growing;
+
 use core_ir::{
     AnswerSink, Candidate, Clearances, Code, Data, ErrorClass, Label, LabelSpec, Lattice, LatticeKind,
-    ModelParams, ModelRoutes, Name, Num, Principals, Role, StoreDecl, ToolDecl,
+    ModelParams, ModelRoutes, Name, Num, Principals, StoreDecl, ToolDecl,
 };
 pub use core_ir::{Chain, Hop, What};
 use diagnostics::Span;
@@ -145,17 +149,6 @@ pub struct RequestId {
     pub strand: u64,
     /// Sequence number of the request within its branch.
     pub number: u32,
-}
-
-/// A message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Role of the speaker.
-    pub role: Role,
-    /// The text.
-    pub content: Arc<str>,
-    /// The tool call that an assistant's message consists of. The next message with role tool is its result.
-    pub call: Option<Arc<(Name, Data)>>,
 }
 
 /// A request of the machine to the world.
@@ -368,7 +361,7 @@ pub enum Call {
     /// Ask a model.
     Model {
         /// The conversation so far.
-        messages: Arc<Vec<Message>>,
+        messages: Messages,
         /// Output format; `None` if the reply is received as code.
         params: Option<Arc<ModelParams>>,
         /// The tools offered.
@@ -669,111 +662,12 @@ pub enum Output {
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     pub label: Label,
-    pub messages: Messages,
+    pub messages: Growing,
     /// Tool calls of the last reply that were not received yet, the next one last. Mostly there are none.
     #[allow(clippy::box_collection, reason = "a conversation of a run that waits is to be small")]
     pub pending: Option<Box<Vec<(Name, Data)>>>,
     /// The remark that was made last.
     pub told: Option<Arc<Remark>>,
-}
-
-/// The messages of a conversation, oldest first: those from before it was last copied, which its copies
-/// share, and later ones. Of the later ones, requests share those that were sent; the rest is its own, so
-/// that to say something costs no counting of shares.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Messages {
-    before: Option<Arc<Earlier>>,
-    sent: Option<Arc<Vec<Message>>>,
-    own: Vec<Message>,
-}
-
-/// Messages of a conversation up to where it was copied. However often that happens, each message is kept
-/// once: branches inside of branches would else keep as many copies of the first ones as there are branches.
-#[derive(Debug)]
-struct Earlier {
-    before: Option<Arc<Earlier>>,
-    messages: Arc<Vec<Message>>,
-}
-
-impl Drop for Earlier {
-    /// One after the other: a run may have one for each of its steps.
-    fn drop(&mut self) {
-        let mut next = self.before.take();
-        while let Some(mut earlier) = next.and_then(Arc::into_inner) {
-            next = earlier.before.take();
-        }
-    }
-}
-
-impl Messages {
-    pub(crate) fn push(&mut self, message: Message) {
-        self.own.push(message);
-    }
-
-    /// Those since it was last copied.
-    fn recent(&mut self) -> &Arc<Vec<Message>> {
-        let own = &mut self.own;
-        let sent = self.sent.get_or_insert_with(|| {
-            let mut own = std::mem::take(own);
-            if own.len() < SHORT {
-                own.shrink_to_fit();
-            }
-            Arc::new(own)
-        });
-        if !self.own.is_empty() {
-            let all = Arc::make_mut(sent);
-            // Short ones take no more room than they need, for they may be many.
-            if all.len() < SHORT {
-                all.reserve_exact(self.own.len());
-            }
-            all.append(&mut self.own);
-        }
-        sent
-    }
-
-    /// Gives back room that is not needed now.
-    pub(crate) fn fit(&mut self) {
-        if self.own.is_empty() {
-            self.own = Vec::new();
-        }
-    }
-
-    /// All of them, for a request.
-    pub(crate) fn share(&mut self) -> Arc<Vec<Message>> {
-        match self.before {
-            None => self.recent().clone(),
-            Some(_) => Arc::new(self.iter().cloned().collect()),
-        }
-    }
-
-    /// All of them, at the end of a run.
-    pub(crate) fn whole(&mut self) -> &[Message] {
-        if self.before.is_some() {
-            *self = Messages { before: None, sent: Some(self.share()), own: Vec::new() };
-        }
-        self.recent()
-    }
-
-    /// The messages after [`Messages::whole`].
-    pub(crate) fn found(&self) -> &[Message] {
-        self.sent.as_deref().map_or(&[], Vec::as_slice)
-    }
-
-    fn copy(&mut self) -> Messages {
-        if self.sent.is_some() || !self.own.is_empty() {
-            let messages = self.recent().clone();
-            self.before = Some(Arc::new(Earlier { before: self.before.take(), messages }));
-            self.sent = None;
-        }
-        Messages { before: self.before.clone(), sent: None, own: Vec::new() }
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Message> {
-        let earlier = std::iter::successors(self.before.as_deref(), |e| e.before.as_deref());
-        let mut earlier: Vec<&[Message]> = earlier.map(|e| e.messages.as_slice()).collect();
-        earlier.reverse();
-        earlier.into_iter().flatten().chain(self.sent.iter().flat_map(|m| m.iter())).chain(&self.own)
-    }
 }
 
 /// Up to how many elements a vector takes no more room than it needs, in what waits. Longer ones are not
@@ -789,7 +683,7 @@ pub(crate) struct Remark {
 
 impl Conversation {
     pub(crate) fn empty(label: Label) -> Conversation {
-        Conversation { label, messages: Messages::default(), pending: None, told: None }
+        Conversation { label, messages: Growing::default(), pending: None, told: None }
     }
 
     /// A copy that continues by itself.
@@ -856,7 +750,7 @@ pub struct Machine {
     asked: Option<usize>,
     fuel: u64,
     /// Conversation of the run, at its end.
-    conversation: Option<Box<Conversation>>,
+    conversation: Option<Box<(Label, Messages)>>,
     done: Option<Result<Value, Box<Failure>>>,
     /// Labels of values that names were bound to; only if the run explains flow.
     bound: Option<Box<BTreeMap<(Name, Span), Label>>>,
@@ -1138,10 +1032,10 @@ impl Machine {
     }
 
     /// The conversation of the run, after its end; before, the empty one.
-    pub fn conversation(&self) -> (Label, &[Message]) {
-        match &self.conversation {
-            None => (Label::BOTTOM, &[]),
-            Some(c) => (c.label, c.messages.found()),
+    pub fn conversation(&self) -> (Label, Messages) {
+        match self.conversation.as_deref() {
+            None => (Label::BOTTOM, Messages::default()),
+            Some((label, messages)) => (*label, messages.clone()),
         }
     }
 
@@ -1217,8 +1111,7 @@ impl Machine {
 
     /// Keeps the conversation of the run, which is at its end.
     fn keep(&mut self, mut conversation: Conversation) {
-        conversation.messages.whole();
-        self.conversation = Some(Box::new(conversation));
+        self.conversation = Some(Box::new((conversation.label, conversation.messages.share())));
     }
 
     fn slot(&self, id: u64) -> Option<usize> {
@@ -1345,45 +1238,5 @@ impl Machine {
         }
         self.strands[slot] = Some(strand);
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(text: &Arc<str>) -> Message {
-        Message { role: Role::User, content: text.clone(), call: None }
-    }
-
-    /// Branches inside of branches once had a copy of every message each.
-    #[test]
-    fn a_message_is_kept_once_however_often_its_conversation_is_copied() {
-        let text: Arc<str> = "first".into();
-        let mut messages = Messages::default();
-        messages.push(message(&text));
-        let mut kept = Vec::new();
-        for n in 0..100_000 {
-            let mut copy = messages.copy();
-            copy.push(message(&n.to_string().into()));
-            kept.push(std::mem::replace(&mut messages, copy));
-        }
-        assert_eq!(Arc::strong_count(&text), 2);
-        let sent = messages.share();
-        assert_eq!((sent.len(), &*sent[0].content, &*sent[100_000].content), (100_001, "first", "99999"));
-        assert_eq!(messages.whole(), &sent[..]);
-        drop(kept);
-    }
-
-    #[test]
-    fn a_copy_and_what_it_was_copied_from_go_on_by_themselves() {
-        let texts: [Arc<str>; 3] = ["a".into(), "b".into(), "c".into()];
-        let mut one = Messages::default();
-        one.push(message(&texts[0]));
-        let mut other = one.copy();
-        one.push(message(&texts[1]));
-        other.push(message(&texts[2]));
-        let said = |m: &Messages| m.iter().map(|m| m.content.to_string()).collect::<Vec<_>>();
-        assert_eq!((said(&one), said(&other)), (vec!["a".into(), "b".into()], vec!["a".into(), "c".into()]));
     }
 }

@@ -8,7 +8,7 @@ use crate::why::Explainer;
 use crate::{Decider, Finish, Redactor, Tokens};
 use core_ir::{Data, Lattice, Name, Num, StoreDecl};
 use diagnostics::Span;
-use machine::{Call, Choice, Message, Reply, Request, RequestId};
+use machine::{Call, Choice, Message, Messages, Reply, Request, RequestId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,7 +93,7 @@ pub enum Asked {
         /// The agent that asks, where the program has agents.
         agent: Option<Name>,
         /// The conversation.
-        messages: Arc<Vec<Message>>,
+        messages: Messages,
         /// The tools offered.
         tools: Vec<Name>,
         /// Number of earlier replies to this question that did not decode.
@@ -228,16 +228,16 @@ pub fn key_name(store: &StoreDecl, key: u32) -> Name {
 }
 
 impl crate::Redactor {
-    /// Returns the conversation without secrets, or the same one if there are no secrets.
-    pub fn messages(&self, messages: &Arc<Vec<Message>>) -> Arc<Vec<Message>> {
-        if self.is_idle() {
-            return messages.clone();
-        }
-        let clean = |m: &Message| {
-            let call = m.call.as_ref().map(|c| Arc::new((c.0.clone(), self.data(&c.1))));
-            Message { role: m.role, content: self.shared(&m.content), call }
-        };
-        Arc::new(messages.iter().map(clean).collect())
+    /// Returns the conversation without secrets, or the same one if there are no secrets. Of a conversation
+    /// that goes on, only what is new is searched.
+    pub fn messages(&self, messages: &Messages) -> Messages {
+        let Some(mut known) = self.conversations() else { return messages.clone() };
+        known.of(messages, Messages::default(), |clean, own| {
+            clean.with(own.iter().map(|m| {
+                let call = m.call.as_ref().map(|c| Arc::new((c.0.clone(), self.data(&c.1))));
+                Message { role: m.role, content: self.shared(&m.content), call }
+            }))
+        })
     }
 
     /// Returns the event without secrets. Unguessable secrets are already removed from events; for records,

@@ -60,7 +60,7 @@ impl RunReport {
             usage: Usage::default(),
             elapsed: Duration::ZERO,
             fuel: machine.fuel_used(),
-            conversation: messages.to_vec(),
+            conversation: messages.iter().cloned().collect(),
             why,
             records: redactor.for_records(),
         }

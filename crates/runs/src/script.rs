@@ -5,8 +5,9 @@
 use crate::{FaultKind, ModelError};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
-use machine::{Message, Reply};
+use machine::{Messages, Reply};
 use serde_json::Value as Json;
+use std::collections::HashMap;
 use std::fmt;
 
 /// Answers from a script: a JSON array. An entry is
@@ -36,8 +37,30 @@ pub struct Script {
     /// Source of the script, for messages.
     source: String,
     entries: Vec<Entry>,
+    /// The entries with each place.
+    placed: HashMap<Vec<u32>, Unused>,
+    /// The entries with a condition and without a place, those with a condition, and all.
+    unused: [Unused; 3],
     results: Vec<ToolEntry>,
+    /// The results of each tool.
+    results_of: HashMap<String, Unused>,
     asked: u64,
+}
+
+/// Numbers of entries, some of which can answer. The ones at the front that can't are passed over for good, so
+/// that a script that is used in its order is not searched from its front for each question.
+#[derive(Clone, Debug, Default)]
+struct Unused {
+    entries: Vec<usize>,
+    from: usize,
+}
+
+impl Unused {
+    /// The first number that fits.
+    fn first(&mut self, is_spent: impl Fn(usize) -> bool, fits: impl Fn(usize) -> bool) -> Option<usize> {
+        self.from += self.entries[self.from..].iter().take_while(|i| is_spent(**i)).count();
+        self.entries[self.from..].iter().copied().find(|i| fits(*i))
+    }
 }
 
 /// A script that can't be used.
@@ -61,7 +84,7 @@ impl std::error::Error for ScriptError {}
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The conversation.
-    pub messages: &'a [Message],
+    pub messages: &'a Messages,
     /// Purpose of the call.
     pub purpose: Option<&'a str>,
     /// Position in the run: [`machine::Place::path`].
@@ -99,12 +122,15 @@ impl Entry {
         self.purpose.is_some() || self.part.is_some()
     }
 
-    fn stands_at(&self, asked: &Question<'_>) -> bool {
-        self.place.as_deref().is_some_and(|p| asked.place.split_last().is_some_and(|(_, place)| p == place))
+    /// Returns whether it answers nothing any more.
+    fn is_spent(&self) -> bool {
+        self.used && !self.repeat
     }
 
     fn fits(&self, asked: &Question<'_>) -> bool {
-        (!self.used || self.repeat)
+        #[cfg(test)]
+        LOOKED_AT.with(|n| n.set(n.get() + 1));
+        !self.is_spent()
             && self.purpose.as_deref().is_none_or(|p| asked.purpose == Some(p))
             && self.part.as_deref().is_none_or(|p| asked.last_text().contains(p))
     }
@@ -123,20 +149,46 @@ impl Script {
         let Json::Array(items) = json else {
             return Err(bare(format!("{source} is not a JSON array of replies")));
         };
-        let mut script =
-            Script { source: source.to_string(), entries: Vec::new(), results: Vec::new(), asked: 0 };
+        let mut script = Script {
+            source: source.to_string(),
+            entries: Vec::new(),
+            placed: HashMap::new(),
+            unused: Default::default(),
+            results: Vec::new(),
+            results_of: HashMap::new(),
+            asked: 0,
+        };
         for (i, item) in items.iter().enumerate() {
             let wrong = |why: String| ScriptError {
                 message: format!("entry {} of {source}: {why}", i + 1),
                 help: Some(HELP.into()),
             };
             if item.get("call").is_some() {
-                script.results.push(tool_entry(item).map_err(wrong)?);
+                let entry = tool_entry(item).map_err(wrong)?;
+                let of = script.results_of.entry(entry.tool.clone()).or_default();
+                of.entries.push(script.results.len());
+                script.results.push(entry);
             } else {
-                script.entries.push(entry(item).map_err(wrong)?);
+                script.add(entry(item).map_err(wrong)?);
             }
         }
         Ok(script)
+    }
+
+    fn add(&mut self, entry: Entry) {
+        let number = self.entries.len();
+        let [conditional, any_conditional, all] = &mut self.unused;
+        all.entries.push(number);
+        if entry.is_conditional() {
+            any_conditional.entries.push(number);
+            if entry.place.is_none() {
+                conditional.entries.push(number);
+            }
+        }
+        if let Some(place) = &entry.place {
+            self.placed.entry(place.clone()).or_default().entries.push(number);
+        }
+        self.entries.push(entry);
     }
 
     /// Returns the number of unused replies.
@@ -163,13 +215,14 @@ impl Script {
         self.asked += 1;
         let number = self.asked;
         let entries = &mut self.entries;
-        let first = |fits: &dyn Fn(&Entry) -> bool| entries.iter().position(|e| e.fits(asked) && fits(e));
+        // The last number of a place only sorts.
+        let here = asked.place.split_last().and_then(|(_, place)| self.placed.get_mut(place));
         // A program that has changed since has other places, and takes what is left in the order of the
         // script.
-        let chosen = first(&|e| e.stands_at(asked))
-            .or_else(|| first(&|e| e.is_conditional() && e.place.is_none()))
-            .or_else(|| first(&Entry::is_conditional))
-            .or_else(|| first(&|_| true));
+        let chosen = here
+            .into_iter()
+            .chain(&mut self.unused)
+            .find_map(|unused| unused.first(|i| entries[i].is_spent(), |i| entries[i].fits(asked)));
         let Some(i) = chosen else {
             let purpose = asked.purpose.map_or(String::new(), |p| format!(" (`{p}`)"));
             return Err(ModelError::new(format!(
@@ -186,11 +239,10 @@ impl Script {
     /// Returns the result of a call of a tool with a result of this type; `None` if no result of the tool is
     /// in the script.
     pub fn result(&mut self, tool: &str, ty: &Type) -> Option<Result<Data, String>> {
-        if !self.results.iter().any(|e| e.tool == tool) {
-            return None;
-        }
-        let next = self.results.iter_mut().find(|e| e.tool == tool && (!e.used || e.repeat));
-        let Some(entry) = next else {
+        let results = &mut self.results;
+        let is_spent = |i: usize| results[i].used && !results[i].repeat;
+        let next = self.results_of.get_mut(tool)?.first(is_spent, |i| !is_spent(i));
+        let Some(entry) = next.map(|i| &mut results[i]) else {
             return Some(Err(format!(
                 "{} has no result left for a call of `{tool}` (help: add one, or `\"repeat\": true`)",
                 self.source
@@ -303,8 +355,38 @@ fn entry(item: &Json) -> Result<Entry, String> {
 }
 
 #[cfg(test)]
+thread_local! {
+    /// Number of times that an entry was compared with a question.
+    static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
+    use core_ir::Role;
+    use machine::Message;
+
+    /// A conversation of many turns once looked at each entry up to four times for each of them.
+    #[test]
+    fn a_script_is_not_searched_from_its_front_for_each_question() {
+        for form in
+            ["\"N\"", r#"{"match": "N", "reply": "N"}"#, r#"{"match": "N", "place": [N], "reply": "N"}"#]
+        {
+            let count = 1_000;
+            let entries: Vec<String> = (0..count).map(|n| form.replace('N', &n.to_string())).collect();
+            let mut script = Script::parse(&format!("[{}]", entries.join(",")), "the script").unwrap();
+            LOOKED_AT.with(|n| n.set(0));
+            for n in 0..count {
+                let said = Message { role: Role::User, content: n.to_string().into(), call: None };
+                let (messages, place) = (Messages::from(vec![said]), [n, u32::MAX]);
+                let asked = Question { messages: &messages, purpose: None, place: &place };
+                assert_eq!(script.reply(&asked), Ok(Reply::Text(n.to_string())), "{form}");
+            }
+            let looked_at = LOOKED_AT.with(std::cell::Cell::get);
+            assert!(looked_at <= 2 * count as usize, "{looked_at} for {form}");
+            assert_eq!(script.left(), 0);
+        }
+    }
 
     #[test]
     fn results_of_a_tool_answer_its_calls_in_order() {

@@ -16,10 +16,11 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use core_ir::{Data, Name};
+use machine::{Derived, Messages};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Replacement for a secret.
 const REDACTED: &str = "[redacted]";
@@ -102,6 +103,8 @@ struct KnownSecrets {
     forms: Vec<Secret>,
     /// Looks for all of them at once; nothing if there are too many for that.
     search: Option<AhoCorasick>,
+    /// Conversations that were searched, without secrets.
+    conversations: Mutex<Derived<Messages>>,
 }
 
 impl fmt::Debug for KnownSecrets {
@@ -124,7 +127,7 @@ impl KnownSecrets {
             .match_kind(MatchKind::LeftmostLongest)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms.iter().map(|s| &*s.0));
-        Some(Arc::new(KnownSecrets { forms, search: search.ok() }))
+        Some(Arc::new(KnownSecrets { forms, search: search.ok(), conversations: Mutex::default() }))
     }
 }
 
@@ -205,6 +208,13 @@ impl Redactor {
     /// Returns true if there are no secrets to search for.
     pub fn is_idle(&self) -> bool {
         self.known.is_none()
+    }
+
+    /// The conversations that were searched before; `None` if there are no secrets to search for.
+    pub(crate) fn conversations(&self) -> Option<MutexGuard<'_, Derived<Messages>>> {
+        // What is remembered is whole at all times, also where somebody panicked.
+        let conversations = &self.known.as_ref()?.conversations;
+        Some(conversations.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The text without secrets.

@@ -1,19 +1,20 @@
 //! Trace of a run: a list of events that is identical whenever the replies are.
 //!
-//! Entry point: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end.
-//! `docs/traces.md` describes them.
+//! Entry points: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end; [`TraceStream`],
+//! which gives each line as soon as it is certain. `docs/traces.md` describes them.
 //!
 //! Invariant: a trace depends on the program, its input and the answers, and on nothing else: not on time,
 //! not on the order in which answers arrive, not on the number of threads. Requests stand in the order of a
 //! run whose branches are run one after another.
 //! Invariant: no secret is in it, because none is in events and reports.
 
-use crate::{Answered, Asked, Binding, Event, Explained, RunReport, Tokens};
+use crate::{Answered, Asked, Binding, Event, Explained, Redactor, RunReport, Tokens};
 use core_ir::{Data, Num, Role, SetSize};
 use diagnostics::{Sources, Span};
-use machine::{Choice, Message, Reply, RequestId};
+use machine::{Choice, Message, Messages, Reply, RequestId};
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
 /// The version of the format, in the first line of every trace.
@@ -38,9 +39,14 @@ pub struct Head {
 pub struct Recorder {
     /// In the order of their places; the deepest have no place of their own, and stand in the order of their
     /// names.
-    requests: BTreeMap<(Arc<[u32]>, RequestId), OpenRequest>,
-    places: HashMap<RequestId, Arc<[u32]>>,
+    requests: BTreeMap<Key, OpenRequest>,
+    places: BTreeMap<RequestId, Arc<[u32]>>,
+    /// The last place before which no further request can stand.
+    settled: Option<Arc<[u32]>>,
 }
+
+/// Where a request stands in a trace.
+type Key = (Arc<[u32]>, RequestId);
 
 #[derive(Debug)]
 struct OpenRequest {
@@ -63,6 +69,9 @@ impl Recorder {
         match event {
             Event::Asked { id, span, channel, place, what, why, .. } => {
                 self.places.insert(*id, place.clone());
+                if is_first_in_line(place) && self.settled.as_ref().is_none_or(|last| last < place) {
+                    self.settled = Some(place.clone());
+                }
                 let asking = OpenRequest {
                     id: *id,
                     span: *span,
@@ -131,104 +140,245 @@ impl Recorder {
 
     /// The lines of the trace, each a JSON object.
     pub fn lines(&self, head: &Head, sources: &Sources, report: &RunReport) -> Vec<Json> {
-        let input = head.input.as_ref().map(Data::to_json);
-        let mut out = vec![json!({
-            "event": "run", "version": VERSION, "program": head.program, "entry": head.entry, "input": input,
-        })];
-        let all: Vec<(&[u32], &OpenRequest)> = self.requests.iter().map(|((p, _), a)| (&**p, a)).collect();
-        let numbers = self.numbers();
-        let number = |id: RequestId| numbers.get(&id).copied();
-        // For each request the one after in the same branch.
-        let mut last: HashMap<u64, usize> = HashMap::new();
-        let mut after = vec![None; all.len()];
-        for (i, (_, asking)) in all.iter().enumerate() {
-            if let Some(previous) = last.insert(asking.id.strand, i) {
-                after[previous] = Some(i);
-            }
+        let (mut telling, mut out) = (Telling::default(), vec![head.line()]);
+        telling.advance(self, true, sources, &mut out);
+        telling.end(sources, report, &mut out);
+        for line in &mut out {
+            report.records.json(line);
         }
-        // The agent that thought last, by branch.
-        let mut thoughts: HashMap<u64, Thought> = HashMap::new();
-        // The conversation before, by branch.
-        let mut said: HashMap<u64, &[Message]> = HashMap::new();
-        for (i, (place, asking)) in all.iter().enumerate() {
-            let next = after[i].map(|j| all[j].1);
-            let n = i + 1;
-            let phase = |phase: &str, step: u64, agent: &str, mut more: Map<String, Json>| {
-                let mut line = Map::new();
-                line.insert("event".into(), "phase".into());
-                line.insert("n".into(), n.into());
-                line.insert("phase".into(), phase.into());
-                line.insert("agent".into(), agent.into());
-                line.insert("step".into(), step.into());
-                line.append(&mut more);
-                Json::Object(line)
-            };
-            let looping = step(asking);
-            // A tool call that carries out what the agent asked for.
-            let strand = asking.id.strand;
-            let carried_out = match &asking.what {
-                Asked::Tool { .. } => thoughts.get_mut(&strand).and_then(Thought::call),
-                Asked::Approve { .. } => None,
-                _ => {
-                    match Thought::of(asking) {
-                        Some(thought) => thoughts.insert(strand, thought),
-                        None => thoughts.remove(&strand),
+        out
+    }
+
+    /// The request of the same branch that follows.
+    fn next(&self, id: RequestId) -> Option<&OpenRequest> {
+        let last = RequestId { strand: id.strand, number: u32::MAX };
+        let (next, place) = self.places.range((Excluded(id), Included(last))).next()?;
+        self.requests.get(&(place.clone(), *next))
+    }
+
+    /// Returns whether no further request can stand before this place.
+    fn is_settled(&self, place: &[u32]) -> bool {
+        self.settled.as_ref().is_some_and(|last| place <= &**last)
+    }
+}
+
+/// The numbers of the place of a branch of a branch, as far as requests have them.
+const MAX_PLACE_LEN: usize = 300;
+
+/// Returns whether a request is made by the run itself, or by the first branch of the first branch, and so on:
+/// all that stands before it has happened. Whether another branch is the first that goes on is not told.
+fn is_first_in_line(place: &[u32]) -> bool {
+    // Of each branch: the requests before it, the number of its `parallel`, its own number there. The last
+    // two numbers are those of the request.
+    let branches = &place[..place.len().saturating_sub(2)];
+    // The deepest have no place of their own.
+    branches.len() < MAX_PLACE_LEN && branches.chunks(3).all(|branch| branch.get(2) == Some(&0))
+}
+
+impl Head {
+    /// The first line of a trace.
+    fn line(&self) -> Json {
+        let input = self.input.as_ref().map(Data::to_json);
+        json!({
+            "event": "run", "version": VERSION, "program": self.program, "entry": self.entry, "input": input,
+        })
+    }
+}
+
+/// The trace of a run that goes on: its lines, as soon as nothing that may happen changes them.
+///
+/// Requests of parallel branches have to wait for those that stand before them.
+#[derive(Debug, Default)]
+pub struct TraceStream {
+    recorder: Recorder,
+    telling: Telling,
+}
+
+impl TraceStream {
+    /// Begins a trace; gives its first line.
+    pub fn begin(head: &Head, records: &Redactor) -> (TraceStream, Json) {
+        let mut line = head.line();
+        records.json(&mut line);
+        (TraceStream::default(), line)
+    }
+
+    /// Takes note of an event; gives the lines that are certain now.
+    pub fn note(&mut self, event: &Event, sources: &Sources, records: &Redactor) -> Vec<Json> {
+        self.recorder.note(event);
+        let mut out = Vec::new();
+        self.telling.advance(&self.recorder, false, sources, &mut out);
+        self.telling.forget(&mut self.recorder);
+        out.iter_mut().for_each(|line| records.json(line));
+        out
+    }
+
+    /// Gives the remaining lines.
+    pub fn end(mut self, sources: &Sources, report: &RunReport) -> Vec<Json> {
+        let mut out = Vec::new();
+        self.telling.advance(&self.recorder, true, sources, &mut out);
+        self.telling.end(sources, report, &mut out);
+        out.iter_mut().for_each(|line| report.records.json(line));
+        out
+    }
+}
+
+/// How far a trace is told.
+#[derive(Debug, Default)]
+struct Telling {
+    /// Number of each request that was told, from 1.
+    numbers: HashMap<RequestId, usize>,
+    branches: HashMap<u64, BranchTold>,
+    /// The request that is told, or was told last.
+    at: Option<(Key, Told)>,
+}
+
+/// Parts of what is told of a request, in their order.
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    /// The request, and the step of an agent that it carries out.
+    Request(Option<(String, u64)>),
+    /// Its answer, too.
+    Answer(Option<(String, u64)>),
+    /// All, also what the agent does with the answer.
+    All,
+}
+
+/// What was told last of a branch.
+#[derive(Debug, Default)]
+struct BranchTold {
+    /// The conversation.
+    said: Messages,
+    /// The agent that thought last, its step, and the number of calls that it asked for.
+    thought: Option<(String, u64, u64)>,
+    /// Calls of tools since.
+    calls: u64,
+}
+
+impl Telling {
+    /// Tells what is certain: all of it, if the run has ended.
+    fn advance(&mut self, recorder: &Recorder, ended: bool, sources: &Sources, out: &mut Vec<Json>) {
+        loop {
+            let following = match self.at.take() {
+                None => recorder.requests.first_key_value(),
+                Some((key, told)) => {
+                    let Some(asking) = recorder.requests.get(&key) else {
+                        // It was forgotten, so all of it was told.
+                        let next = recorder.requests.range::<Key, _>((Excluded(&key), Unbounded)).next();
+                        self.at = Some((key, Told::All));
+                        match next.filter(|(key, _)| ended || recorder.is_settled(&key.0)) {
+                            Some((key, asking)) => self.request(key, asking, sources, out),
+                            None => return,
+                        }
+                        continue;
                     };
-                    None
+                    let told = self.rest(recorder, asking, told, ended, out);
+                    let is_all = told == Told::All;
+                    let next = recorder.requests.range::<Key, _>((Excluded(&key), Unbounded)).next();
+                    self.at = Some((key, told));
+                    if !is_all {
+                        return;
+                    }
+                    next
                 }
             };
-            if let Some((agent, k)) = &looping {
-                out.push(phase("think", *k, agent, Map::new()));
+            match following.filter(|(key, _)| ended || recorder.is_settled(&key.0)) {
+                Some((key, asking)) => self.request(key, asking, sources, out),
+                None => return,
             }
-            if let (Some((agent, k)), Asked::Tool { name, .. }) = (&carried_out, &asking.what) {
-                out.push(phase("invoke", *k, agent, object(json!({"tool": &**name}))));
+        }
+    }
+
+    /// Gives up what was told and is not needed for what follows.
+    fn forget(&mut self, recorder: &mut Recorder) {
+        let Some((key, told)) = &self.at else { return };
+        while let Some(first) = recorder.requests.first_entry()
+            && (first.key() < key || (first.key() == key && *told == Told::All))
+        {
+            recorder.places.remove(&first.key().1);
+            first.remove();
+        }
+    }
+
+    /// Tells a request.
+    fn request(&mut self, key: &Key, asking: &OpenRequest, sources: &Sources, out: &mut Vec<Json>) {
+        let (place, id) = key;
+        let n = self.numbers.len() + 1;
+        self.numbers.insert(*id, n);
+        let branch = self.branches.entry(id.strand).or_default();
+        let mut carried_out = None;
+        match &asking.what {
+            Asked::Approve { .. } => {}
+            // A tool call that carries out what the agent asked for.
+            Asked::Tool { name, .. } => {
+                carried_out = branch.thought.as_ref().and_then(|(agent, k, asked)| {
+                    (branch.calls < *asked).then(|| (agent.clone(), k + branch.calls))
+                });
+                branch.calls += 1;
+                if let Some((agent, k)) = &carried_out {
+                    out.push(phase(n, "invoke", *k, agent, object(json!({"tool": &**name}))));
+                }
             }
-            let mut line = request(n, place, asking, sources, &mut said);
-            if !asking.why.is_empty() {
-                line["why"] = asking.why.iter().map(|w| w.to_json(sources, &number)).collect();
-            }
-            out.push(line);
-            let Some((answer, tokens, usd)) = &asking.answer else { continue };
+            _ => (branch.thought, branch.calls) = (None, 0),
+        }
+        if let Some((agent, k)) = step(asking) {
+            out.push(phase(n, "think", k, &agent, Map::new()));
+        }
+        let mut line = request(n, place, asking, sources, &mut branch.said);
+        if !asking.why.is_empty() {
+            let number = |id: RequestId| self.numbers.get(&id).copied();
+            line["why"] = asking.why.iter().map(|w| w.to_json(sources, &number)).collect();
+        }
+        out.push(line);
+        self.at = Some((key.clone(), Told::Request(carried_out)));
+    }
+
+    /// Tells the rest of a request, as far as it is certain.
+    fn rest(
+        &mut self,
+        recorder: &Recorder,
+        asking: &OpenRequest,
+        mut told: Told,
+        ended: bool,
+        out: &mut Vec<Json>,
+    ) -> Told {
+        let Some((answer, tokens, usd)) = &asking.answer else {
+            return if ended { Told::All } else { told };
+        };
+        let n = self.numbers.get(&asking.id).copied().unwrap_or_default();
+        let looping = step(asking);
+        if let Told::Request(carried_out) = told {
             out.push(response(n, answer, *tokens, usd.as_ref(), matches!(asking.what, Asked::Model { .. })));
             out.extend(endorsement(n, asking, answer));
-            if let Some((agent, k)) = &looping {
-                let again =
-                    next.is_some_and(|x| matches!(x.what, Asked::Model { attempt, .. } if attempt > 0));
-                out.push(phase(
-                    "parse",
-                    *k,
-                    agent,
-                    object(json!({"ok": !again && routed(asking).is_some()})),
-                ));
-                let Some(route) = routed(asking).filter(|_| !again) else { continue };
-                out.push(phase("route", *k, agent, object(json!({"to": route.to_string()}))));
-                match (&route, next.map(|x| &x.what)) {
-                    (Route::Final, _) => out.push(phase("check", *k, agent, object(json!({"again": false})))),
-                    // The rest is written where the tool is called.
-                    (Route::Tool(_), Some(Asked::Tool { .. } | Asked::Approve { .. })) => {}
-                    // It was refused before it was called; the agent is shown why.
-                    (Route::Tool(name), _) => {
-                        let seen = next.and_then(shown);
-                        let invoke = json!({"tool": name, "refused": true});
-                        out.push(phase("invoke", *k, agent, object(invoke)));
-                        out.push(phase("observe", *k, agent, object(json!({"ok": false, "shown": seen}))));
-                        out.push(phase("update", *k, agent, Map::new()));
-                        let again = next.is_some_and(|x| step(x).is_some_and(|(_, m)| m > *k));
-                        out.push(phase("check", *k, agent, object(json!({"again": again}))));
-                    }
-                }
+            if let (Some((agent, k)), Some(branch)) = (&looping, self.branches.get_mut(&asking.id.strand)) {
+                let asked = match answer {
+                    Answered::Reply(Reply::ToolCall { .. }) => 1,
+                    Answered::Reply(Reply::ToolCalls(calls)) => calls.len() as u64,
+                    _ => 0,
+                };
+                branch.thought = Some((agent.clone(), *k, asked));
             }
             // A time limit ends the loop, a budget the run: the agent is not shown that.
-            let ended = matches!(answer, Answered::Late | Answered::Stopped(_));
-            if let Some((agent, k)) = carried_out.as_ref().filter(|_| !ended) {
-                let ok = !matches!(answer, Answered::Failed(_));
-                let seen = next.and_then(shown);
-                out.push(phase("observe", *k, agent, object(json!({"ok": ok, "shown": seen}))));
-                out.push(phase("update", *k, agent, Map::new()));
-                let again = next.is_some_and(|x| step(x).is_some_and(|(_, m)| m > *k));
-                out.push(phase("check", *k, agent, object(json!({"again": again}))));
-            }
+            let is_end = matches!(answer, Answered::Late | Answered::Stopped(_));
+            told = Told::Answer(carried_out.filter(|_| !is_end));
         }
+        let Told::Answer(carried_out) = &told else { return told };
+        let next = recorder.next(asking.id);
+        if next.is_none() && !ended && (looping.is_some() || carried_out.is_some()) {
+            return told;
+        }
+        if let Some((agent, k)) = &looping {
+            thought(n, asking, (agent, *k), next, out);
+        }
+        if let Some((agent, k)) = carried_out {
+            let ok = !matches!(answer, Answered::Failed(_));
+            observed(n, ok, (agent, *k), next, out);
+        }
+        Told::All
+    }
+
+    /// Tells the end of the run.
+    fn end(&self, sources: &Sources, report: &RunReport, out: &mut Vec<Json>) {
+        let number = |id: RequestId| self.numbers.get(&id).copied();
         for Binding { span, value } in &report.why.bindings {
             let mut line =
                 object(json!({"event": "value", "name": value.of, "label": value.label.to_json()}));
@@ -244,11 +394,52 @@ impl Recorder {
             end["why"] = report.why.result.iter().map(|w| w.to_json(sources, &number)).collect();
         }
         out.push(end);
-        for line in &mut out {
-            report.records.json(line);
-        }
-        out
     }
+}
+
+/// A phase of a step of an agent.
+fn phase(n: usize, phase: &str, step: u64, agent: &str, mut more: Map<String, Json>) -> Json {
+    let mut line = Map::new();
+    line.insert("event".into(), "phase".into());
+    line.insert("n".into(), n.into());
+    line.insert("phase".into(), phase.into());
+    line.insert("agent".into(), agent.into());
+    line.insert("step".into(), step.into());
+    line.append(&mut more);
+    Json::Object(line)
+}
+
+/// The phases after an agent has thought; `next` is what its branch asks next.
+fn thought(
+    n: usize,
+    asking: &OpenRequest,
+    (agent, k): (&str, u64),
+    next: Option<&OpenRequest>,
+    out: &mut Vec<Json>,
+) {
+    let again = next.is_some_and(|x| matches!(x.what, Asked::Model { attempt, .. } if attempt > 0));
+    out.push(phase(n, "parse", k, agent, object(json!({"ok": !again && routed(asking).is_some()}))));
+    let Some(route) = routed(asking).filter(|_| !again) else { return };
+    out.push(phase(n, "route", k, agent, object(json!({"to": route.to_string()}))));
+    match (&route, next.map(|x| &x.what)) {
+        (Route::Final, _) => out.push(phase(n, "check", k, agent, object(json!({"again": false})))),
+        // The rest is written where the tool is called.
+        (Route::Tool(_), Some(Asked::Tool { .. } | Asked::Approve { .. })) => {}
+        // It was refused before it was called; the agent is shown why.
+        (Route::Tool(name), _) => {
+            out.push(phase(n, "invoke", k, agent, object(json!({"tool": name, "refused": true}))));
+            observed(n, false, (agent, k), next, out);
+        }
+    }
+}
+
+/// The phases after a tool was called for an agent.
+fn observed(n: usize, ok: bool, (agent, k): (&str, u64), next: Option<&OpenRequest>, out: &mut Vec<Json>) {
+    let seen = next.and_then(shown);
+    out.push(phase(n, "observe", k, agent, object(json!({"ok": ok, "shown": seen}))));
+    out.push(phase(n, "update", k, agent, Map::new()));
+    let again = next.is_some_and(|x| step(x).is_some_and(|(_, m)| m > k));
+    out.push(phase(n, "check", k, agent, object(json!({"again": again}))));
 }
 
 fn calls(several: &[(core_ir::Name, Data)]) -> Json {
@@ -269,38 +460,8 @@ fn step(asking: &OpenRequest) -> Option<(String, u64)> {
         return None;
     }
     // Each step before has ended with what a tool gave.
-    let done = messages.iter().filter(|m| m.role == Role::Tool).count() as u64;
+    let done = messages.size().results as u64;
     Some((agent.to_string(), done + 1))
-}
-
-/// An agent that has thought, and the calls that have been carried out since.
-struct Thought {
-    agent: String,
-    step: u64,
-    /// Number of calls that it asked for.
-    asked: u64,
-    made: u64,
-}
-
-impl Thought {
-    /// Returns what an answered request thought, if it is the thinking of an agent.
-    fn of(asking: &OpenRequest) -> Option<Thought> {
-        let (agent, step) = step(asking)?;
-        let asked = match &asking.answer.as_ref()?.0 {
-            Answered::Reply(Reply::ToolCall { .. }) => 1,
-            Answered::Reply(Reply::ToolCalls(calls)) => calls.len() as u64,
-            _ => 0,
-        };
-        Some(Thought { agent, step, asked, made: 0 })
-    }
-
-    /// The agent and the step for which the next tool is called: the first calls since it thought are those
-    /// that it asked for.
-    fn call(&mut self) -> Option<(String, u64)> {
-        let call = (self.made < self.asked).then(|| (self.agent.clone(), self.step + self.made));
-        self.made += 1;
-        call
-    }
 }
 
 /// Destination of the reply to a waiting agent.
@@ -333,7 +494,7 @@ fn routed(asking: &OpenRequest) -> Option<Route> {
 /// Returns the part of a tool's result that the agent receives.
 fn shown(next: &OpenRequest) -> Option<String> {
     let Asked::Model { messages, .. } = &next.what else { return None };
-    messages.iter().rev().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())
+    messages.newest_first().find(|m| m.role == Role::Tool).map(|m| m.content.to_string())
 }
 
 /// A place without the number that is the same for all requests of one.
@@ -350,13 +511,7 @@ pub(crate) fn place_json(sources: &Sources, span: Span, line: &mut Map<String, J
     }
 }
 
-fn request<'a>(
-    n: usize,
-    place: &[u32],
-    asking: &'a OpenRequest,
-    sources: &Sources,
-    said: &mut HashMap<u64, &'a [Message]>,
-) -> Json {
+fn request(n: usize, place: &[u32], asking: &OpenRequest, sources: &Sources, said: &mut Messages) -> Json {
     let mut line = Map::new();
     line.insert("event".into(), "request".into());
     line.insert("n".into(), n.into());
@@ -379,12 +534,12 @@ fn request<'a>(
             if *attempt > 0 {
                 put("attempt", (*attempt).into());
             }
-            let earlier = said.insert(asking.id.strand, messages).unwrap_or_default();
-            let same = earlier.iter().zip(messages.iter()).take_while(|(a, b)| a == b).count();
+            let earlier = std::mem::replace(said, messages.clone());
+            let same = earlier.equal_at_front(messages);
             if same > 0 {
                 put("earlier", same.into());
             }
-            put("messages", messages.iter().skip(same).map(message).collect());
+            put("messages", messages.skip(same).map(message).collect());
         }
         Asked::Tool { name, args, .. } | Asked::Approve { name, args, .. } => {
             let asks = matches!(asking.what, Asked::Approve { .. });

@@ -385,7 +385,7 @@ mod tests {
 
     fn call(text: &str) -> ModelCall {
         ModelCall {
-            messages: Arc::new(vec![Message { role: Role::User, content: text.into(), call: None }]),
+            messages: vec![Message { role: Role::User, content: text.into(), call: None }].into(),
             params: None,
             tools: Vec::new(),
             max_output: None,

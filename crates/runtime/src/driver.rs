@@ -16,7 +16,7 @@ use crate::tools::{ToolAnswer, ToolError};
 use crate::{Limits, Models, Stores, Tools};
 use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, ToolDecl, py};
 use machine::{
-    Call, CallCount, ErrorCode, Failure, Machine, Message, NOBODY, Output, Reified, Request, RequestId,
+    Call, CallCount, ErrorCode, Failure, Machine, Messages, NOBODY, Output, Reified, Request, RequestId,
     Response, Stop, StopReason,
 };
 use runs::{
@@ -965,7 +965,7 @@ impl<'a> Driver<'a> {
         answer: Answer,
         reserve: &Reserve,
         provider: &dyn Provider,
-        asked: &[Message],
+        asked: &Messages,
         begun: Instant,
     ) {
         let Answer { result, tokens, finish, by, words } = answer;

@@ -26,7 +26,7 @@
 
 use core_ir::{Approve, Data, EffectClass, Label, Lattice, ModelParams, Name, ToolDecl};
 use diagnostics::Span;
-use machine::{Call, Config, Message, RequestId, Response};
+use machine::{Call, Config, Messages, RequestId, Response};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ enum Subject {
         question: Option<Vec<Data>>,
     },
     Model {
-        messages: Arc<Vec<Message>>,
+        messages: Messages,
         params: Option<Arc<ModelParams>>,
         tools: Vec<Arc<ToolDecl>>,
         attempt: u32,

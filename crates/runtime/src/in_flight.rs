@@ -15,7 +15,7 @@ use crate::inline_map::InlineMap;
 use crate::provider::{Answer, BoxFuture, Provider, Tokens};
 use crate::tools::ToolAnswer;
 use core_ir::Data;
-use machine::{Message, RequestId};
+use machine::{Messages, RequestId};
 use runs::RedactedStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -60,7 +60,7 @@ pub(crate) struct OpenModel {
     pub(crate) reserve: Reserve,
     pub(crate) provider: Arc<dyn Provider>,
     /// The conversation.
-    pub(crate) asked: Arc<Vec<Message>>,
+    pub(crate) asked: Messages,
     /// Known tokens used if the call is canceled.
     pub(crate) spent: Tokens,
 }

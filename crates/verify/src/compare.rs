@@ -146,7 +146,7 @@ fn shown(step: &Step) -> Value {
         args.iter().map(|(_, d)| exchange::data_json(d)).collect()
     };
     let mut event = match &step.call {
-        Call::Model { messages: ms, .. } => json!({"model": messages(ms)}),
+        Call::Model { messages: ms, .. } => json!({"model": messages(ms.iter())}),
         Call::Tool { tool, args } => json!({"tool": *tool.name, "args": data(args)}),
         Call::Approve { tool, args, .. } => json!({"approve": *tool.name, "args": data(args)}),
         Call::Sample { probability, .. } => {
@@ -165,8 +165,8 @@ fn shown(step: &Step) -> Value {
 }
 
 /// Messages as the interpreter prints them. An empty system prompt is none in the machine.
-fn messages(messages: &[Message]) -> Value {
-    messages.iter().map(|m| json!([m.role.as_str(), worded(m.role, &m.content)])).collect()
+fn messages<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Value {
+    messages.into_iter().map(|m| json!([m.role.as_str(), worded(m.role, &m.content)])).collect()
 }
 
 fn without_empty(messages: &Value) -> Value {

@@ -197,7 +197,7 @@ pub fn replay(
         end: if findings.is_empty() { end } else { End::Wrong },
         error_label,
         conversation_label: machine.lattice().data_of(label),
-        conversation: messages.to_vec(),
+        conversation: messages.iter().cloned().collect(),
         findings,
         uncleared,
         raced,

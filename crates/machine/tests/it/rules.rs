@@ -299,7 +299,7 @@ fn branches_of_par_ask_at_the_same_time_and_answer_in_any_order() {
         loop {
             match machine.poll() {
                 Output::Request(id, Request { call: Call::Model { messages, .. }, .. }) => {
-                    open.push((id, messages[0].content.to_uppercase()));
+                    open.push((id, messages.iter().map(|m| m.content.to_uppercase()).collect::<String>()));
                 }
                 Output::Waiting => break,
                 other => panic!("{other:?}"),

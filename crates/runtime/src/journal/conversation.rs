@@ -12,8 +12,7 @@
 use super::db::{Database, DbError, Statement};
 use super::{check, parse, wire};
 use crate::Redactor;
-use core_ir::{Data, Name, Role};
-use machine::Message;
+use machine::{Derived, Message, Messages};
 use serde_json::Value as Json;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,44 +23,16 @@ pub(crate) type Link = [u8; 16];
 /// The empty conversation.
 pub(super) const NONE: Link = [0; 16];
 
-/// Strands whose conversations are remembered; more than most programs have at once.
-const STRANDS: usize = 256;
-
 /// Known conversations of a run, so that their prefixes are not hashed again.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
-    strands: HashMap<u64, Vec<LinkedMessage>>,
-}
-
-/// A message with its link. It is kept alive, so no other one has its address.
-#[derive(Debug)]
-struct LinkedMessage {
-    role: Role,
-    content: Arc<str>,
-    call: Option<Arc<(Name, Data)>>,
-    link: Link,
-}
-
-impl LinkedMessage {
-    fn is(&self, m: &Message) -> bool {
-        self.role == m.role
-            && Arc::ptr_eq(&self.content, &m.content)
-            && match (&self.call, &m.call) {
-                (None, None) => true,
-                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-                _ => false,
-            }
-    }
+    links: Derived<Link>,
 }
 
 impl Conversations {
     /// The link of a conversation.
-    pub(super) fn link(&mut self, strand: u64, messages: &[Message], redactor: &Redactor) -> Link {
-        let linked = self.walk(strand, messages, redactor, |_, _, _| Ok::<_, std::convert::Infallible>(()));
-        match linked {
-            Ok(link) => link,
-            Err(never) => match never {},
-        }
+    pub(super) fn link(&mut self, messages: &Messages, redactor: &Redactor) -> Link {
+        self.walk(messages, redactor, |_, _, _| {})
     }
 
     /// Adds the statements that write what is new of a conversation. If they are not carried out,
@@ -70,74 +41,99 @@ impl Conversations {
         &mut self,
         into: &mut Vec<Statement>,
         run: &str,
-        strand: u64,
-        messages: &[Message],
+        messages: &Messages,
         redactor: &Redactor,
     ) -> Link {
-        let linked = self.walk(strand, messages, redactor, |link, before, body| {
+        self.walk(messages, redactor, |link, before, body| {
             let insert = Statement::new(
                 "INSERT INTO messages (run, link, before, body) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
             );
             into.push(insert.with(run).with(*link).with(*before).with(body));
-            Ok::<_, std::convert::Infallible>(())
-        });
-        match linked {
-            Ok(link) => link,
-            Err(never) => match never {},
-        }
+        })
     }
 
     /// Nothing is known to be in the file.
     pub(super) fn forget(&mut self) {
-        self.strands.clear();
+        self.links.forget();
     }
 
-    fn walk<E>(
+    fn walk(
         &mut self,
-        strand: u64,
-        messages: &[Message],
+        messages: &Messages,
         redactor: &Redactor,
-        mut new: impl FnMut(&Link, &Link, &str) -> Result<(), E>,
-    ) -> Result<Link, E> {
-        if self.strands.len() >= STRANDS && !self.strands.contains_key(&strand) {
-            self.strands.clear();
-        }
-        let known = self.strands.entry(strand).or_default();
-        let same = known.iter().zip(messages).take_while(|(k, m)| k.is(m)).count();
-        known.truncate(same);
-        for m in &messages[same..] {
-            let before = known.last().map_or(NONE, |k| k.link);
-            let body = body(m, redactor);
-            let link = next(&before, &body);
-            new(&link, &before, &body)?;
-            known.push(LinkedMessage {
-                role: m.role,
-                content: m.content.clone(),
-                call: m.call.clone(),
-                link,
-            });
-        }
-        Ok(known.last().map_or(NONE, |k| k.link))
+        mut new: impl FnMut(&Link, &Link, &str),
+    ) -> Link {
+        self.links.of(messages, NONE, |before, own| {
+            own.iter().fold(before, |before, m| {
+                let body = body(m, redactor);
+                let link = next(&before, &body);
+                new(&link, &before, &body);
+                link
+            })
+        })
     }
 }
 
 /// Returns the link of a conversation without caching.
-pub(crate) fn link(messages: &[Message]) -> Link {
-    Conversations::default().link(0, messages, &Redactor::default())
+pub(crate) fn link(messages: &Messages) -> Link {
+    Conversations::default().link(messages, &Redactor::default())
 }
 
-/// Returns the links before each message of a conversation without caching.
-pub(crate) fn links(messages: &[Message]) -> Vec<Link> {
-    let mut known = Conversations::default();
-    let mut before = NONE;
-    let mut out = Vec::with_capacity(messages.len());
-    let walked = known.walk(0, messages, &Redactor::default(), |link, _, _| {
-        out.push(std::mem::replace(&mut before, *link));
-        Ok::<_, std::convert::Infallible>(())
-    });
-    match walked {
-        Ok(_) => out,
-        Err(never) => match never {},
+/// Links of all messages of conversations, so that none is hashed again.
+#[derive(Debug, Default)]
+pub(crate) struct ConversationLinks {
+    chains: Derived<Option<Arc<LinkChain>>>,
+}
+
+/// The links of some messages, and of those before.
+#[derive(Debug)]
+struct LinkChain {
+    before: Option<Arc<LinkChain>>,
+    own: Box<[Link]>,
+}
+
+impl LinkChain {
+    fn end(chain: Option<&LinkChain>) -> Link {
+        chain.and_then(|chain| chain.own.last()).copied().unwrap_or(NONE)
+    }
+}
+
+impl Drop for LinkChain {
+    /// One after the other: a conversation may have one for each of its turns.
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(mut chain) = next.and_then(Arc::into_inner) {
+            next = chain.before.take();
+        }
+    }
+}
+
+impl ConversationLinks {
+    /// The link of a conversation.
+    pub(crate) fn end(&mut self, messages: &Messages) -> Link {
+        LinkChain::end(self.chain(messages).as_deref())
+    }
+
+    /// The link before each message.
+    pub(crate) fn before_each(&mut self, messages: &Messages) -> Vec<Link> {
+        let last = self.chain(messages);
+        let mut chains: Vec<&LinkChain> =
+            std::iter::successors(last.as_deref(), |chain| chain.before.as_deref()).collect();
+        chains.reverse();
+        let after_each = chains.into_iter().flat_map(|chain| chain.own.iter().copied());
+        std::iter::once(NONE).chain(after_each).take(messages.len()).collect()
+    }
+
+    fn chain(&mut self, messages: &Messages) -> Option<Arc<LinkChain>> {
+        self.chains.of(messages, None, |before, own| {
+            let mut last = LinkChain::end(before.as_deref());
+            let links = own.iter().map(|m| {
+                last = next(&last, &body(m, &Redactor::default()));
+                last
+            });
+            let own = links.collect();
+            Some(Arc::new(LinkChain { before, own }))
+        })
     }
 }
 

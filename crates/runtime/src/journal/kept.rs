@@ -7,11 +7,10 @@
 //! secrets, and a replay of them has none.
 
 use super::approvals::KeptQuestion;
-use super::conversation::{self, Conversations, Link};
+use super::conversation::{self, Link};
 use super::db::{Database, DbError, Statement};
 use super::writer::Row;
 use super::{Change, Journal, JournalError, RunInfo, parse, whole, wire};
-use crate::Redactor;
 use core_ir::Data;
 use core_ir::exchange::data_from_json;
 use machine::{Call, RequestId, Response};
@@ -70,13 +69,11 @@ pub struct KeptEntry {
 }
 
 impl KeptEntry {
-    /// The difference if a program makes this request now, in a branch.
-    pub fn difference(&self, messages: &KeptMessages, strand: u64, call: &Call) -> Option<String> {
+    /// The difference if a program makes this request now.
+    pub fn difference(&self, messages: &KeptMessages, call: &Call) -> Option<String> {
         let mut now = wire::request(call);
         let link = match call {
-            Call::Model { messages, .. } => {
-                Some(Conversations::default().link(strand, messages, &Redactor::default()))
-            }
+            Call::Model { messages, .. } => Some(conversation::link(messages)),
             _ => None,
         };
         let mut then = self.request.clone();

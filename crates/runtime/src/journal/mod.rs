@@ -36,7 +36,7 @@ pub use page::{RunCursor, RunFilter};
 pub use place::{JournalPlace, journal_file};
 pub use playback::{AnswerRecord, Played};
 
-pub(crate) use conversation::{Link, link, links};
+pub(crate) use conversation::{ConversationLinks, Link, link};
 pub(crate) use session::{Known, Recorded, Spent};
 pub use session::{Session, Unfinished};
 pub(crate) use wire::read_response;

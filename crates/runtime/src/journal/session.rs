@@ -413,7 +413,7 @@ impl Session {
         self.left = self.left.saturating_sub(1);
         let mut then = parse(&row.request).unwrap_or_default();
         let conversation = match call {
-            Call::Model { messages, .. } => Some(self.conversations.link(id.strand, messages, redactor)),
+            Call::Model { messages, .. } => Some(self.conversations.link(messages, redactor)),
             _ => None,
         };
         if then != now || row.conversation != conversation {

@@ -2,7 +2,7 @@
 
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Candidate, Data, LabelSpec, Name, Role, ToolDecl};
-use machine::{Call, Message, NOBODY, Reply, Response};
+use machine::{Call, Message, Messages, NOBODY, Reply, Response};
 use runs::{Decider, Via};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ pub(super) fn request(call: &Call) -> Json {
 }
 
 /// A conversation.
-pub(super) fn messages_json(messages: &[Message]) -> Json {
+pub(super) fn messages_json(messages: &Messages) -> Json {
     messages.iter().map(message_json).collect()
 }
 
@@ -378,7 +378,8 @@ mod tests {
             assert_eq!(format!("{read:?}"), format!("{r:?}"));
         }
         assert!(read_response(&tool, &json!({})).unwrap_err().contains("`data` or `error`"));
-        let model = Call::Model { messages: Vec::new().into(), params: None, tools: Vec::new(), attempt: 0 };
+        let model =
+            Call::Model { messages: Messages::default(), params: None, tools: Vec::new(), attempt: 0 };
         let named = Candidate { name: "fast".into(), aliases: vec!["gpt".into(), "openai/gpt".into()] };
         let uncleared = Response::Uncleared(vec![named, Candidate::named("tiny")]);
         let read = read_response(&model, &response(&uncleared).unwrap()).unwrap();

@@ -140,7 +140,7 @@ impl Target {
                     let conversation = match call {
                         Call::Model { messages, .. } => {
                             let into = &mut statements;
-                            Some(self.conversations.store(into, &self.run, id.strand, messages, redactor))
+                            Some(self.conversations.store(into, &self.run, messages, redactor))
                         }
                         _ => None,
                     };

@@ -30,7 +30,7 @@ pub(crate) use scripted::script_in;
 
 use crate::event::Progress;
 use core_ir::{ModelParams, Num, ToolDecl, Type};
-use machine::{Message, Reply};
+use machine::{Messages, Reply};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 #[derive(Clone, Debug)]
 pub struct ModelCall {
     /// The conversation, oldest first.
-    pub messages: Arc<Vec<Message>>,
+    pub messages: Messages,
     /// Parameters of the call; `None` if the reply is received as code.
     pub params: Option<Arc<ModelParams>>,
     /// The tools offered.
@@ -88,15 +88,10 @@ impl ModelCall {
     /// every message, tool and schema costs a few more for what separates them.
     pub fn input_bound(&self) -> u64 {
         const FRAME: usize = 32;
-        let mut bytes = 4 * FRAME;
-        for m in self.messages.iter() {
-            bytes += m.content.len() + FRAME;
-            if let Some(call) = &m.call {
-                bytes += call.0.len() + FRAME;
-            }
-        }
+        let said = self.messages.size();
+        let mut bytes = 4 * FRAME + said.bytes + FRAME * (said.messages + said.calls);
         let schema = |t: &Type| crate::Schema::of(t).map_or(0, |s| s.json.to_string().len() + FRAME);
-        bytes += self.said.iter().map(|s| s.words.to_string().len()).sum::<usize>();
+        bytes += self.said.iter().map(|s| s.bytes).sum::<usize>();
         bytes += self.result().map_or(0, schema);
         for t in &self.tools {
             bytes += t.name.len() + t.description.as_ref().map_or(0, |d| d.len()) + FRAME;

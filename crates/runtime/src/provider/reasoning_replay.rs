@@ -11,12 +11,12 @@
 //! that they made. So they tell a model nothing that it was not told then.
 //! Invariant: at most [`MAX_REPLIES`] answers are kept, the latest.
 
-use crate::journal::{Link, links};
+use crate::journal::{ConversationLinks, Link};
 use core_ir::{Data, Name};
-use machine::{Message, Reply};
+use machine::{Message, Messages, Reply};
 use serde_json::Value as Json;
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Answers of a run whose words are kept; a conversation of more turns with a model that thinks loses the
 /// oldest thoughts.
@@ -31,11 +31,14 @@ pub struct VerbatimReply {
     pub calls: usize,
     /// The words.
     pub words: Arc<Json>,
+    /// Length of the words as text.
+    pub bytes: usize,
 }
 
 /// The words of a run's answers.
 #[derive(Debug, Default)]
 pub(crate) struct VerbatimReplies {
+    links: Mutex<ConversationLinks>,
     /// By the conversation that they answered; there may be several where it was asked with several times.
     answers: HashMap<Link, Vec<Answer>>,
     order: VecDeque<Link>,
@@ -45,18 +48,20 @@ pub(crate) struct VerbatimReplies {
 struct Answer {
     calls: Vec<(Name, Data)>,
     words: Arc<Json>,
+    bytes: usize,
 }
 
 impl VerbatimReplies {
     /// Keeps an answer to a conversation.
-    pub(crate) fn keep(&mut self, asked: &[Message], reply: &Reply, words: Arc<Json>) {
+    pub(crate) fn keep(&mut self, asked: &Messages, reply: &Reply, words: Arc<Json>) {
         let calls = match reply {
             Reply::Text(_) => return,
             Reply::ToolCall { name, args } => vec![(name.clone(), args.clone())],
             Reply::ToolCalls(calls) => calls.clone(),
         };
-        let link = crate::journal::link(asked);
-        self.answers.entry(link).or_default().push(Answer { calls, words });
+        let link = self.links.get_mut().unwrap_or_else(PoisonError::into_inner).end(asked);
+        let bytes = words.to_string().len();
+        self.answers.entry(link).or_default().push(Answer { calls, words, bytes });
         self.order.push_back(link);
         if self.order.len() > MAX_REPLIES
             && let Some(oldest) = self.order.pop_front()
@@ -70,12 +75,13 @@ impl VerbatimReplies {
     }
 
     /// The answers in a conversation whose words are known, in their order.
-    pub(crate) fn of(&self, messages: &[Message]) -> Arc<[VerbatimReply]> {
+    pub(crate) fn of(&self, messages: &Messages) -> Arc<[VerbatimReply]> {
         if self.answers.is_empty() {
             return Arc::default();
         }
-        // The link before each message.
-        let links = links(messages);
+        // The link before each message. What is remembered is whole at all times, also where somebody panicked.
+        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner).before_each(messages);
+        let messages: Vec<&Message> = messages.iter().collect();
         let begins = |i: usize| {
             let call = messages[i].call.as_ref()?;
             let answers = self.answers.get(links.get(i)?)?;
@@ -97,7 +103,8 @@ impl VerbatimReplies {
             };
             let calls = answer.calls.iter().enumerate().take_while(|(n, call)| is_there(*n, call)).count();
             if calls > 0 {
-                out.push(VerbatimReply { at: i, calls, words: answer.words.clone() });
+                let (words, bytes) = (answer.words.clone(), answer.bytes);
+                out.push(VerbatimReply { at: i, calls, words, bytes });
             }
             i += 2 * calls.max(1);
         }
@@ -131,7 +138,7 @@ mod tests {
     }
 
     fn places(kept: &VerbatimReplies, messages: &[Message]) -> Vec<(usize, usize, String)> {
-        kept.of(messages).iter().map(|s| (s.at, s.calls, s.words.to_string())).collect()
+        kept.of(&messages.to_vec().into()).iter().map(|s| (s.at, s.calls, s.words.to_string())).collect()
     }
 
     #[test]
@@ -139,10 +146,10 @@ mod tests {
         let mut kept = VerbatimReplies::default();
         let begin = vec![said(Role::User, "go")];
         let several = Reply::ToolCalls(vec![call("a"), call("b"), call("c")]);
-        kept.keep(&begin, &several, Arc::new(json!(1)));
+        kept.keep(&begin.clone().into(), &several, Arc::new(json!(1)));
         let first = [begin.clone(), calls(&["a", "b"])].concat();
         let one = Reply::ToolCall { name: "d".into(), args: Data::record([]) };
-        kept.keep(&first, &one, Arc::new(json!(2)));
+        kept.keep(&first.clone().into(), &one, Arc::new(json!(2)));
         // The third call of the first answer was not made.
         let all = [first.clone(), calls(&["d"])].concat();
         let want = vec![(1, 2, "1".to_string()), (5, 1, "2".to_string())];
@@ -155,9 +162,13 @@ mod tests {
         assert_eq!(places(&kept, &[begin.clone(), calls(&["b"])].concat()), []);
         // Words that another answer contains too belong to that answer.
         let after = [begin.clone(), calls(&["a"])].concat();
-        kept.keep(&after, &Reply::ToolCall { name: "b".into(), args: Data::record([]) }, Arc::new(json!(3)));
+        kept.keep(
+            &after.into(),
+            &Reply::ToolCall { name: "b".into(), args: Data::record([]) },
+            Arc::new(json!(3)),
+        );
         assert_eq!(places(&kept, &first), vec![(1, 1, "1".to_string()), (3, 1, "3".to_string())]);
-        assert!(VerbatimReplies::default().of(&all).is_empty());
+        assert!(VerbatimReplies::default().of(&all.into()).is_empty());
     }
 
     #[test]
@@ -165,7 +176,7 @@ mod tests {
         let mut kept = VerbatimReplies::default();
         let asked = |i: usize| vec![said(Role::User, &i.to_string())];
         for i in 0..=MAX_REPLIES {
-            kept.keep(&asked(i), &Reply::ToolCalls(vec![call("a")]), Arc::new(json!(i)));
+            kept.keep(&asked(i).into(), &Reply::ToolCalls(vec![call("a")]), Arc::new(json!(i)));
         }
         let of = |i: usize| places(&kept, &[asked(i), calls(&["a"])].concat()).len();
         assert_eq!((of(0), of(1), of(MAX_REPLIES), kept.answers.len()), (0, 1, 1, MAX_REPLIES));

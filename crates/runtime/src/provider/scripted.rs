@@ -155,7 +155,7 @@ mod tests {
     fn call(purpose: Option<&str>, text: &str) -> ModelCall {
         let params = ModelParams { purpose: purpose.map(Into::into), ..ModelParams::default() };
         ModelCall {
-            messages: Arc::new(vec![Message { role: Role::User, content: text.into(), call: None }]),
+            messages: vec![Message { role: Role::User, content: text.into(), call: None }].into(),
             params: Some(Arc::new(params)),
             tools: Vec::new(),
             max_output: None,

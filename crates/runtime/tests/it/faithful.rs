@@ -67,7 +67,7 @@ impl World for Real<'_> {
             call: None,
         };
         let call = ModelCall {
-            messages: Arc::new(messages.iter().map(message).collect()),
+            messages: messages.iter().map(message).collect(),
             params: params.clone(),
             tools: Vec::new(),
             max_output: None,

@@ -18,7 +18,7 @@ use synthetic::{Model, Scratch};
 
 fn call(params: Option<ModelParams>) -> ModelCall {
     ModelCall {
-        messages: Arc::new(vec![Message { role: Role::User, content: "hello".into(), call: None }]),
+        messages: vec![Message { role: Role::User, content: "hello".into(), call: None }].into(),
         params: params.map(Arc::new),
         tools: Vec::new(),
         max_output: None,
@@ -127,7 +127,7 @@ async fn tools_that_change_the_world_are_not_offered() {
 async fn a_question_that_is_dropped_does_not_keep_the_next_one_waiting() {
     let (model, _dir) = model("drop", 1);
     let mut c = call(Some(ModelParams { max_tokens: Some(1 << 20), ..ModelParams::default() }));
-    c.messages = Arc::new(vec![Message { role: Role::User, content: "x".into(), call: None }]);
+    c.messages = vec![Message { role: Role::User, content: "x".into(), call: None }].into();
     let Work::Later(long) = model.clone().ask(c, Progress::none()) else { panic!("takes time") };
     let task = tokio::spawn(long);
     tokio::task::yield_now().await;
@@ -201,11 +201,9 @@ async fn the_default_model_answers_by_type_and_as_a_literal() {
 
     let provider = handlers.models.resolve(None).unwrap();
     let mut c = call(None);
-    c.messages = Arc::new(vec![Message {
-        role: Role::User,
-        content: "What is the capital of France?".into(),
-        call: None,
-    }]);
+    c.messages =
+        vec![Message { role: Role::User, content: "What is the capital of France?".into(), call: None }]
+            .into();
     let Work::Later(answer) = provider.ask(c, Progress::none()) else { panic!("takes time") };
     let Ok(Reply::Text(text)) = answer.await.result else { panic!("a text") };
     let literal: String = serde_json::from_str(&text).unwrap();

@@ -21,7 +21,7 @@ fn user(text: &str) -> Message {
 
 fn call(result: Option<Type>) -> ModelCall {
     ModelCall {
-        messages: Arc::new(vec![user("hello")]),
+        messages: vec![user("hello")].into(),
         params: Some(Arc::new(ModelParams {
             result,
             purpose: Some("sort tickets".into()),
@@ -409,14 +409,15 @@ async fn tools_are_offered_and_called_natively() {
         call: Some(Arc::new(("web.search".into(), args))),
     };
     let result = Message { role: Role::Tool, content: "found".into(), call: None };
-    c.messages = Arc::new(vec![
+    c.messages = vec![
         user("hello"),
         step(args),
         result.clone(),
         step(Data::record([])),
         user("`q` is missing"),
         result,
-    ]);
+    ]
+    .into();
     let (reply, seen) = text([Act::Say("done".into())], c).await;
     assert_eq!(reply, ok("done"));
     let roles: Vec<_> = seen[0].body["messages"]

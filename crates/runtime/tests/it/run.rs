@@ -78,7 +78,7 @@ async fn branches_are_asked_at_once_and_results_keep_their_order() {
         .iter()
         .filter_map(|e| match e {
             Event::Asked { id, what: Asked::Model { messages, .. }, .. } => {
-                Some((*id, messages[0].content.to_string()))
+                Some((*id, messages.iter().next()?.content.to_string()))
             }
             _ => None,
         })

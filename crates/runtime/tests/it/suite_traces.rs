@@ -9,10 +9,10 @@ mod suite;
 
 use core_ir::Data;
 use machine::{Config, Machine};
-use runtime::trace::{Head, Recorder};
+use runtime::trace::{Head, Recorder, TraceStream};
 use runtime::{
-    Answer, CancellationToken, Environment, Handlers, Limits, ModelCall, Models, Price, Progress, Provider,
-    Tokens, Tools, Work,
+    Answer, CancellationToken, Environment, Event, Handlers, Limits, ModelCall, Models, Price, Progress,
+    Provider, Redactor, Tokens, Tools, Work,
 };
 use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -91,11 +91,26 @@ async fn trace(path: &str, text: &str, run: &Run) -> String {
     let machine = Machine::new(code.into(), Some(run.input.clone()), Config::default());
     let head = Head { program: path.into(), entry: run.target.clone(), input: Some(run.input.clone()) };
     let mut recorder = Recorder::new();
+    let records = Redactor::default();
+    let (mut stream, first) = TraceStream::begin(&head, &records);
+    let (mut streamed, mut answered) = (vec![first], 0);
     let cancel = CancellationToken::new();
-    let report =
-        runtime::run(machine, &handlers, &Limits::default(), &cancel, &mut |e| recorder.note(&e)).await;
+    let mut note = |event: Event| {
+        recorder.note(&event);
+        streamed.extend(stream.note(&event, &sources, &records));
+        answered += usize::from(matches!(event, Event::Answered { .. }));
+        if !text.contains("parallel") && !text.contains("race") {
+            // Where one request follows the other, each answer is told at once.
+            let told = streamed.iter().filter(|l| l["event"] == "response").count();
+            assert_eq!(told, answered, "{path}:{}", run.line);
+        }
+    };
+    let report = runtime::run(machine, &handlers, &Limits::default(), &cancel, &mut note).await;
     assert!(world.0.lock().unwrap().is_empty(), "{path}:{}: not all is asked", run.line);
-    recorder.lines(&head, &sources, &report).iter().map(|l| format!("{l}\n")).collect()
+    let lines = recorder.lines(&head, &sources, &report);
+    streamed.extend(stream.end(&sources, &report));
+    assert_eq!(streamed, lines, "{path}:{}: a trace that is written while the run goes on", run.line);
+    lines.iter().map(|l| format!("{l}\n")).collect()
 }
 
 #[tokio::test(start_paused = true)]

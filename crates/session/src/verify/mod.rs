@@ -405,7 +405,7 @@ impl Recording for Answers<'_> {
         let Some(entry) = self.record.entries.get(&id) else { return Found::Missing };
         let step = entry.response.is_some().then_some(entry.step);
         let wrong = |kind, message| Found::Wrong(Finding { step, kind, message });
-        if let Some(why) = entry.difference(&self.record.messages, id.strand, call) {
+        if let Some(why) = entry.difference(&self.record.messages, call) {
             return wrong(FindingKind::Request, format!("the program makes another request: {why}"));
         }
         match entry.answer(call) {

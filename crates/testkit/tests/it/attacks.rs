@@ -142,7 +142,9 @@ fn run(attack: &Attack, code: Code, config: Config) -> Run {
                         acts.push(("model", model.to_string(), said.join("\n")));
                         told.push_str(&said.join("\n"));
                         let offered: Vec<String> = tools.iter().map(|t| t.name.to_string()).collect();
-                        let reply = injected(messages, &offered).or_else(|| honest.pop_front().map(honestly));
+                        let messages: Vec<Message> = messages.iter().cloned().collect();
+                        let reply =
+                            injected(&messages, &offered).or_else(|| honest.pop_front().map(honestly));
                         Response::Model(reply.ok_or_else(|| "nothing more to say".into()))
                     }
                     Call::Tool { tool, args } => {

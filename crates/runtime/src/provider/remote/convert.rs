@@ -143,7 +143,7 @@ impl<'a> Plan<'a> {
 
     /// The conversation.
     pub(super) fn turns(&self, calls: Calls) -> Vec<WireMessage<'_>> {
-        let messages = &*self.call.messages;
+        let messages = &self.call.messages;
         let known = |name: &Name| {
             let at = self.call.tools.iter().position(|t| t.name == *name);
             at.and_then(|i| self.names.get(i).cloned()).unwrap_or_else(|| identifier(name))

@@ -276,7 +276,7 @@ impl Remote {
         let asked = tokio::time::timeout(limit, self.ask_until_understood(&call, &progress, &mut rng)).await;
         asked.unwrap_or_else(|_| {
             let what = format!("{}: no answer within {} s", self.http.place(), limit.as_secs_f64());
-            let bytes = call.messages.iter().map(|m| m.content.len()).sum();
+            let bytes = call.messages.size().bytes;
             // It is unknown whether the endpoint charges for abandoned requests; assume it does.
             let tokens = self.abandoned(bytes);
             Answer { tokens, ..Answer::failed(ModelError::of(FaultKind::Slow, what)) }

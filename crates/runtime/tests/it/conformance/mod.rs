@@ -59,7 +59,7 @@ fn call(result: Option<Type>) -> ModelCall {
     let params = ModelParams { result, purpose: Some("sort tickets".into()), ..ModelParams::default() };
     let system = Message { role: Role::System, content: "be brief".into(), call: None };
     ModelCall {
-        messages: Arc::new(vec![system, user("hello")]),
+        messages: vec![system, user("hello")].into(),
         params: Some(Arc::new(params)),
         tools: vec![tool("web.search", &[("q", Type::Str)]), tool("now", &[])],
         max_output: None,
@@ -202,7 +202,7 @@ async fn conversations_with_tools_go_on_in_the_protocol_s_own_way() {
     };
     let result = |text: &str| Message { role: Role::Tool, content: text.into(), call: None };
     let mut c = call(None);
-    c.messages = Arc::new(vec![
+    c.messages = vec![
         user("hello"),
         called(record(&[("q", "x")])),
         result("found"),
@@ -210,7 +210,8 @@ async fn conversations_with_tools_go_on_in_the_protocol_s_own_way() {
         user("the arguments are not JSON"),
         Message { role: Role::Assistant, content: "well".into(), call: None },
         user("go on"),
-    ]);
+    ]
+    .into();
     // The server checks the order of messages, and that each call has its result.
     for tools in [c.tools.clone(), Vec::new()] {
         c.tools = tools;
