@@ -176,6 +176,8 @@ pub struct RunEvent<'a> {
     pub kept: &'a Event,
     /// The event as far as the policy lets the local user see it; `None` if it is withheld.
     pub shown: Option<&'a Event>,
+    /// Takes secrets out of what is recorded.
+    pub records: &'a Redactor,
 }
 
 /// A run that is ready to start.
@@ -412,7 +414,7 @@ impl PreparedRun {
                 telemetry.note(&kept);
             }
             let shown = view.event(&kept);
-            events(RunEvent { kept: &kept, shown: shown.as_deref() });
+            events(RunEvent { kept: &kept, shown: shown.as_deref(), records: &records });
         };
         let report = runtime::run(machine, &handlers, &limits, cancel, &mut each).await;
         EndedRun { ran: Ran { report, view }, telemetry }

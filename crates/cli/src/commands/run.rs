@@ -13,7 +13,7 @@ use diagnostics::{Diagnostic, Sources};
 use entries::input::InputError;
 use machine::{Reified, StopReason};
 use policy::Policy;
-use runtime::trace::{Head, Recorder};
+use runtime::trace::{Head, TraceStream};
 use runtime::{Asked, CancellationToken, ConfigError, Event, Limits, Models, RunReport};
 use serde_json::{Value, json};
 use session::events::{Detail, event_json};
@@ -209,9 +209,10 @@ pub(super) fn traced(
     trace.run(ui, running, sources, head)
 }
 
-/// The trace of one run, or of several one after the other.
+/// The trace of one run, or of several one after the other. It is written while they go on: what was answered
+/// is in the file, whatever ends the process.
 pub(super) struct TraceFile {
-    file: Option<(PathBuf, std::fs::File)>,
+    file: Option<(PathBuf, Lines<std::fs::File>)>,
 }
 
 impl TraceFile {
@@ -220,7 +221,7 @@ impl TraceFile {
     pub(super) fn create(ui: &Ui, args: &WorldArgs) -> Result<TraceFile, Exit> {
         let Some(path) = &args.trace else { return Ok(TraceFile { file: None }) };
         let file = std::fs::File::create(path).map_err(|e| unwritten(ui, path, &e))?;
-        Ok(TraceFile { file: Some((path.clone(), file)) })
+        Ok(TraceFile { file: Some((path.clone(), Lines { to: file, waiting: Vec::new() })) })
     }
 
     /// Runs a term, and adds its lines.
@@ -231,21 +232,59 @@ impl TraceFile {
         sources: &Sources,
         head: &Head,
     ) -> Result<(Ran, bool), Exit> {
-        if self.file.is_none() {
-            return world(ui, running, &mut |_| {});
-        }
-        let mut recorder = Recorder::new();
-        let (report, has_input) = world(ui, running, &mut |event| recorder.note(event))?;
-        for line in recorder.lines(head, sources, &report) {
-            self.add(ui, &line)?;
-        }
+        let Some((path, lines)) = &mut self.file else { return world(ui, running, &mut |_| {}) };
+        let mut stream: Option<TraceStream> = None;
+        // The run is worth more than its trace: it goes on without.
+        let mut written = Ok(());
+        let mut note = |event: RunEvent<'_>| {
+            let stream = stream.get_or_insert_with(|| {
+                let (stream, line) = TraceStream::begin(head, event.records);
+                lines.add(&line);
+                stream
+            });
+            let certain = stream.note(event.kept, sources, event.records);
+            certain.iter().for_each(|line| lines.add(line));
+            // What was paid for is in the file before anything else happens.
+            if matches!(event.kept, Event::Answered { .. }) && written.is_ok() {
+                written = lines.flush();
+            }
+        };
+        let (report, has_input) = world(ui, running, &mut note)?;
+        let stream = stream.unwrap_or_else(|| {
+            let (stream, line) = TraceStream::begin(head, &report.records);
+            lines.add(&line);
+            stream
+        });
+        stream.end(sources, &report).iter().for_each(|line| lines.add(line));
+        written.and_then(|()| lines.flush()).map_err(|e| unwritten(ui, path, &e))?;
         Ok((report, has_input))
     }
 
     /// Adds a line.
     pub(super) fn add(&mut self, ui: &Ui, line: &Value) -> Result<(), Exit> {
-        let Some((path, file)) = &mut self.file else { return Ok(()) };
-        writeln!(file, "{line}").map_err(|e| unwritten(ui, path, &e))
+        let Some((path, lines)) = &mut self.file else { return Ok(()) };
+        lines.add(line);
+        lines.flush().map_err(|e| unwritten(ui, path, &e))
+    }
+}
+
+/// Lines of JSON that are written together: one `write` for all, so that a file ends with a whole line.
+struct Lines<W> {
+    to: W,
+    waiting: Vec<u8>,
+}
+
+impl<W: Write> Lines<W> {
+    fn add(&mut self, line: &Value) {
+        // INVARIANT: writing to a vector does not fail.
+        let _ = writeln!(self.waiting, "{line}");
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        // Nothing is written if nothing waits.
+        let written = self.to.write_all(&self.waiting);
+        self.waiting.clear();
+        written
     }
 }
 
@@ -404,7 +443,7 @@ pub(super) struct Running<'a> {
 pub(super) fn world(
     ui: &Ui,
     running: Running<'_>,
-    watch: &mut (dyn FnMut(&Event) + Send),
+    watch: &mut (dyn FnMut(RunEvent<'_>) + Send),
 ) -> Result<(Ran, bool), Exit> {
     let Running { session, args, code, policy, input, request, plan, journal, models, follows, sources } =
         running;
@@ -456,7 +495,7 @@ pub(super) fn world(
         let log = args.log == Some(LogArg::Json);
         let mut events = |event: RunEvent<'_>| {
             // Output and records here are the operator's.
-            watch(event.kept);
+            watch(event);
             let Some(event) = event.shown else { return };
             if log && let Some(json) = event_json(event, Detail::Outline) {
                 ui.say(&stamped(json));
@@ -658,4 +697,35 @@ fn summary(report: &RunReport, bound: &CostBound) -> String {
         parts.push(format!("label {label}"));
     }
     parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line was once written piece by piece, 69 for each.
+    #[test]
+    fn lines_are_written_together() {
+        struct Writes(Vec<Vec<u8>>);
+        impl Write for Writes {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.push(bytes.to_vec());
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut lines = Lines { to: Writes(Vec::new()), waiting: Vec::new() };
+        for n in 0..5 {
+            lines.add(&json!({"n": n, "messages": [{"role": "user", "content": "a \"text\""}]}));
+            lines.add(&json!({"n": n, "event": "response"}));
+            lines.flush().unwrap();
+        }
+        // Where nothing waits, nothing is written.
+        lines.flush().unwrap();
+        assert_eq!(lines.to.0.len(), 5);
+        let last = String::from_utf8(lines.to.0.pop().unwrap()).unwrap();
+        assert!(last.ends_with('\n') && last.lines().count() == 2, "{last}");
+    }
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use session::kept::{self, KeptRun, Reader, RunDocument};
 use session::load::{Kind, Loaded, read_data, reason};
 use session::report::{as_diagnostic, as_json, refused_calls};
-use session::{Approvals, JournalMode, JournalOptions, Session, machine_config};
+use session::{Approvals, JournalMode, JournalOptions, RunEvent, Session, machine_config};
 use std::io::Write;
 use std::path::Path;
 
@@ -208,7 +208,12 @@ fn read(ui: &Ui, path: &str) -> Result<Traced, Exit> {
     let head = lines.first().filter(|l| text_of(l, "event") == "run");
     let help = "traces are written by `entail run FILE --trace TRACE`";
     match head.map(|l| &l["version"]) {
-        Some(v) if *v == VERSION => Ok(Traced::of_file(lines)),
+        Some(v) if *v == VERSION => {
+            if !lines.iter().any(|l| text_of(l, "event") == "end") {
+                ui.note("this trace has no end: the run goes on, or its process was killed");
+            }
+            Ok(Traced::of_file(lines))
+        }
         Some(v) => Err(ui.usage(&format!("`{path}` is a trace of version {v}, not {VERSION}"), None)),
         None => Err(ui.usage(&format!("`{path}` is not a trace"), Some(help))),
     }
@@ -270,7 +275,7 @@ fn recorded(
 ) -> Result<Traced, Exit> {
     let bound = running.session.bound(running.code, head.input.is_some());
     let mut recorder = Recorder::new();
-    let mut watch = |event: &runtime::Event| recorder.note(event);
+    let mut watch = |event: RunEvent<'_>| recorder.note(event.kept);
     let (code, policy) = (running.code, running.policy);
     let (report, _) = world(ui, running, &mut watch)?;
     let mut found = refused_calls(&report, code, policy);

@@ -579,6 +579,46 @@ fn tools_end_with_a_run_that_is_killed() {
     }
 }
 
+/// A process that is killed leaves the trace of what was answered. It once left an empty file: the trace was
+/// written at the end of the run, and each piece of a line for itself.
+#[test]
+fn a_killed_run_leaves_the_trace_of_what_was_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let started = dir.path().join("started");
+    let program = format!(
+        "tool quick(n: Number) -> Number reads {{ exec \"sh\" \"-c\" \"echo 1\" }}\n\
+         tool hang() -> String writes {{ exec \"sh\" \"-c\" \"echo > {}; sleep 600\" }}\n\
+         pipeline p() -> String {{ let a = quick(1); let b = quick(2); let r = hang(); return r; }}\n",
+        started.display()
+    );
+    write(dir.path(), "p.agent", program);
+    let mut run = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(["run", "p.agent", "--trace", "t.jsonl"])
+        .current_dir(dir.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !started.exists() {
+        assert_eq!(run.try_wait().unwrap(), None, "the tool hangs");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // SIGKILL
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let text = std::fs::read_to_string(dir.path().join("t.jsonl")).unwrap();
+    assert!(text.ends_with('\n'), "{text}");
+    let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let events: Vec<&str> = lines.iter().map(|l| l["event"].as_str().unwrap()).collect();
+    assert_eq!(events, ["run", "request", "response", "request", "response"], "{text}");
+    // It can be shown.
+    let shown = entail_in(dir.path(), &["trace", "t.jsonl"]);
+    assert_eq!(shown.status, 0, "{}", shown.err);
+    assert!(shown.out.contains("quick") && !shown.out.contains("hang"), "{}", shown.out);
+    assert!(shown.err.contains("this trace has no end"), "{}", shown.err);
+}
+
 /// Returns the output of `entail lsp` for a client that opens a document and leaves.
 fn editor(uri: &str, text: &str, args: &[&str]) -> String {
     use std::io::Write;

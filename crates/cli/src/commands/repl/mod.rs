@@ -309,9 +309,9 @@ impl<'a> Repl<'a> {
             run::can_answer(ui, self.world, &self.models, code)?;
         }
         let mut recorder = recorder;
-        let mut watch = |event: &runtime::Event| {
+        let mut watch = |event: session::RunEvent<'_>| {
             if let Some(recorder) = &mut recorder {
-                recorder.note(event);
+                recorder.note(event.kept);
             }
         };
         let running = run::Running {
