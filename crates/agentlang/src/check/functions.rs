@@ -42,7 +42,7 @@ impl Checker<'_> {
         );
     }
 
-    /// Checks an argument of a `fn`, and notes one whose type only the run shows.
+    /// Checks an argument of a call, and notes one of a pipeline or `fn` whose type only the run shows.
     ///
     /// Types that the call decides are chosen by it.
     pub(super) fn argument(&mut self, s: &Signature, p: &Param, e: &Expr, chosen: &mut Chosen) {
@@ -67,8 +67,13 @@ impl Checker<'_> {
                 (found, want)
             }
         };
-        if s.kind == CallableKind::Function && !certain(&found, &want) {
-            self.facts.unsure.insert(e.span, want);
+        if !certain(&found, &want) {
+            match s.kind {
+                CallableKind::Function => drop(self.facts.unsure.insert(e.span, want)),
+                // `null` is given for one that is left out.
+                CallableKind::Pipeline => drop(self.facts.unsure.insert(e.span, p.input())),
+                _ => {}
+            }
         }
     }
 

@@ -45,9 +45,11 @@ pub(super) struct Facts {
     pub(super) numbers: HashSet<Span>,
     /// True if the program divides, or imports what may. Without that all numbers are decimals.
     pub(super) divides: bool,
-    /// Arguments and results of `fn`s, and fields of cases, whose type only the run shows, with the type that
-    /// they must have.
+    /// Arguments of pipelines and `fn`s, results of `fn`s, and fields of cases, whose type only the run shows,
+    /// with the type that they must have.
     pub(super) unsure: HashMap<Span, Type>,
+    /// The declared results of pipelines that return something whose type only the run shows.
+    pub(super) unsure_results: HashSet<Span>,
     /// Uses of variables and fields that a condition has shown not to be null, with the type inside. The term
     /// says it, since the types of the core follow only conditions on variables.
     pub(super) narrowed: HashMap<Span, Type>,

@@ -252,8 +252,11 @@ impl Checker<'_> {
             StmtKind::Return(e) => match self.result.clone() {
                 Some((ty, declared)) => {
                     let found = self.expect(e, &ty, Some((declared, "the declared result".to_string())));
-                    if self.pure.is_some() && !certain(&found, &ty) {
-                        self.facts.unsure.insert(e.span, ty);
+                    if !certain(&found, &ty) {
+                        match self.pure {
+                            Some(_) => drop(self.facts.unsure.insert(e.span, ty)),
+                            None => drop(self.facts.unsure_results.insert(declared)),
+                        }
                     }
                 }
                 None => {

@@ -12,6 +12,7 @@ use super::taint::Taint;
 use super::{Callable, REPAIR, SurfaceLowering};
 use crate::decls::{ActionKind, AgentDecl, Budget, Memory, Offer, Param, Signature, remember_tool};
 use crate::functions::Operation;
+use crate::types::certain;
 use core_ir::{
     Bound, BoundOrigin, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name,
     Num, Prim, Recv, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam, Type,
@@ -133,7 +134,11 @@ impl SurfaceLowering<'_> {
         };
         self.pc = pc;
         let x = self.b.fresh("x");
-        let given = self.b.var(x.clone(), at);
+        let mut given = self.b.var(x.clone(), at);
+        if let Some(only) = s.params.first().filter(|p| !certain(&Type::Str, &p.input())) {
+            let what = format!("the argument `{}` of `{name}`", only.name.text);
+            given = self.b.add(Term::Check(what.into(), only.input(), given), at);
+        }
         let fields = s.params.iter().take(1).map(|p| (Name::from(p.name.text.as_str()), given)).collect();
         let args = self.b.add(Term::Record(fields), at);
         let function = self.b.var(function, at);

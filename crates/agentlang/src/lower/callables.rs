@@ -2,7 +2,7 @@
 
 use super::taint::Taint;
 use super::taint::result_label;
-use super::{Callable, SurfaceLowering};
+use super::{Callable, Caller, SurfaceLowering};
 use crate::decls::{CallableKind, Signature};
 use core_ir::{
     Bound, BoundOrigin, Data, EffectClass, IfSugar, LabelSpec, Name, Prim, Term, TermId, ToolDecl, ToolId,
@@ -69,17 +69,23 @@ impl SurfaceLowering<'_> {
         self.functions.insert(key, name.clone());
         // What it calls is defined first; the checker has ruled out cycles of several.
         if let Some(Item::Pipeline(p) | Item::Function(p)) = self.c.program.items.get(s.item) {
-            let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given, calls));
+            let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given, calls, Caller::Program));
             self.definitions.push((name.clone(), term));
         }
         name
     }
 
     /// The function of a pipeline; of one that calls itself, the fixpoint that calls itself so often at most.
-    pub(super) fn pipeline(&mut self, p: &ast::Pipeline, given: Taint, calls: Option<u64>) -> TermId {
+    pub(super) fn pipeline(
+        &mut self,
+        p: &ast::Pipeline,
+        given: Taint,
+        calls: Option<u64>,
+        caller: Caller,
+    ) -> TermId {
         let name = &p.name.text;
         let Some(descent) = self.c.facts.descents.get(name) else {
-            return self.pipeline_once(p, given, false);
+            return self.pipeline_once(p, given, false, caller);
         };
         // One function for all calls: with whatever one of them may be given, under whatever may decide it.
         let added = self.c.decls.callables.get(name).map_or(Taint::NONE, |s| self.added(s, None));
@@ -88,7 +94,7 @@ impl SurfaceLowering<'_> {
         self.pc = pc.join(given);
         let again = self.b.fresh(name);
         self.again.insert(name.clone(), (again.clone(), calls.is_some()));
-        let body = self.pipeline_once(p, given, calls.is_some());
+        let body = self.pipeline_once(p, given, calls.is_some(), caller);
         self.again.remove(name);
         self.pc = pc;
         let body = self.b.abs(again, None, body, p.name.span);

@@ -29,11 +29,11 @@ impl SurfaceLowering<'_> {
         }
     }
 
-    /// An argument of a call, checked if it goes to a `fn` and its type is not certain.
+    /// An argument of a call, checked if it goes to a pipeline or `fn` and its type is not certain.
     pub(super) fn argument(&mut self, s: &Signature, param: &str, e: &Expr) -> TermId {
         let value = self.expr(e);
         match s.kind {
-            CallableKind::Function => {
+            CallableKind::Function | CallableKind::Pipeline => {
                 self.sure(value, e.span, &format!("the argument `{param}` of `{}`", s.name.text))
             }
             _ => value,

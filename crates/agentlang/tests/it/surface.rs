@@ -179,6 +179,40 @@ fn late(request: &machine::Request) -> Result<Response, String> {
     Ok(Response::Late(0))
 }
 
+/// Steps of a run that asks nothing.
+fn steps(text: &str, rounds: i64) -> u64 {
+    let (_, module, found) = found_at("p.agent", text, Files::default());
+    assert!(found.iter().all(|d| d.level != Level::Error), "{found:?}");
+    let module = module.expect("a program");
+    let code = module.lower(module.pipeline("main").expect("a pipeline")).expect("a term");
+    let input = Data::record([("n".into(), Data::Num(rounds.into()))]);
+    let mut machine = Machine::new(code.into(), Some(input), machine::Config::default());
+    loop {
+        match machine.poll() {
+            Output::Working => {}
+            Output::Done(result) => {
+                result.expect("a result");
+                return machine.fuel_used();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// What the checker knows is not checked again in each call: a loop that passed a growing list to a pipeline, or
+/// got it from one, took time in the square of its rounds.
+#[test]
+fn calls_of_pipelines_with_growing_lists_take_steps_in_proportion_to_their_number() {
+    let program = "pipeline grown(xs: List<Number>, x: Number) -> List<Number> { return xs + [x]; }\n\
+                   pipeline main(n: Number) -> Number {\n\
+                     let xs: List<Number> = [];\n\
+                     for i in range(0, n) { let xs = grown(xs, i); }\n\
+                     return length(xs);\n\
+                   }\n";
+    let (few, many) = (steps(program, 200), steps(program, 400));
+    assert!(many < 2 * few + 100, "{few} steps, then {many}");
+}
+
 /// Runs an entry point in a scripted world; gives `Result: …` or `Fails: …`, or what went wrong.
 fn perform(code: core_ir::Code, input: Data, turns: VecDeque<Turn>) -> Result<String, String> {
     perform_under((code, machine::Config::default()), input, turns)
@@ -195,8 +229,9 @@ fn perform_under(
             Output::Request(id, request) => {
                 let mut turn = turns.pop_front();
                 if let (Call::Model { messages, .. }, Some(Turn::System(text))) = (&request.call, &turn) {
-                    if *messages[0].content != **text {
-                        return Err(format!("the system message is {:?}", messages[0].content));
+                    let system = messages.iter().next().map_or("", |m| &m.content);
+                    if *system != **text {
+                        return Err(format!("the system message is {system:?}"));
                     }
                     turn = turns.pop_front();
                 }
