@@ -219,7 +219,7 @@ impl Principals {
         let mut label = Label::BOTTOM;
         for text in texts {
             let at = match self.places.label(text) {
-                Some(spec) => lattice.resolve(spec).unwrap_or_else(|| lattice.top()),
+                Some(spec) => lattice.resolve_or_top(spec),
                 None => self.nowhere(lattice),
             };
             label = lattice.join(label, at);
@@ -231,7 +231,7 @@ impl Principals {
     pub fn nowhere(&self, lattice: &mut Lattice) -> Label {
         let mut label = Label::BOTTOM;
         for spec in self.places.labels() {
-            let at = lattice.resolve(spec).unwrap_or_else(|| lattice.top());
+            let at = lattice.resolve_or_top(spec);
             label = lattice.join(label, at);
         }
         let top = lattice.top();
@@ -507,6 +507,16 @@ impl Lattice {
         match spec {
             LabelSpec::Axes { untrusted: false, secret: false } => Some(Label::BOTTOM),
             _ => self.resolve_any(spec),
+        }
+    }
+
+    /// Returns the label that somebody states of data; ⊤ if it is not in this lattice, because it may be as
+    /// high.
+    #[inline]
+    pub fn resolve_or_top(&mut self, spec: &LabelSpec) -> Label {
+        match self.resolve(spec) {
+            Some(label) => label,
+            None => self.top(),
         }
     }
 

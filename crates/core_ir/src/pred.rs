@@ -130,8 +130,8 @@ impl Pred {
         self.holds_counting(data, &mut 0)
     }
 
-    /// Decides the predicate like [`Pred::holds`]. Adds one to `steps` for each item, each sixteen bytes of text
-    /// and each sixteen names that are looked at.
+    /// Decides the predicate like [`Pred::holds`]. Adds one to `steps` for each item, each sixteen bytes of
+    /// text and each sixteen names that are looked at.
     ///
     /// # Errors
     /// Those of [`Pred::holds`].
@@ -259,7 +259,8 @@ impl Pred {
     }
 }
 
-/// Number of regular expressions that a thread keeps compiled. A predicate about each item of a list needs few.
+/// Number of regular expressions that a thread keeps compiled. A predicate about the items of a list needs
+/// few.
 const KEPT_REGEXES: usize = 8;
 
 thread_local! {

@@ -200,8 +200,8 @@ impl Type {
         self.check_counting(data, &mut 0)
     }
 
-    /// Checks like [`Type::check`]. Adds one to `steps` for each part, and for each sixteen names and bytes of
-    /// text that are looked at.
+    /// Checks like [`Type::check`]. Adds one to `steps` for each part, and for each sixteen names and bytes
+    /// of text that are looked at.
     ///
     /// # Errors
     /// Those of [`Type::check`].

@@ -654,8 +654,7 @@ impl Session {
         if kept.is_empty() {
             return stated;
         }
-        let mut all =
-            stated.map_or(Label::BOTTOM, |s| self.lattice.resolve(&s).unwrap_or_else(|| self.lattice.top()));
+        let mut all = stated.map_or(Label::BOTTOM, |s| self.lattice.resolve_or_top(&s));
         for kept in kept {
             let is_same = kept.lattice == self.lattice.kind().name();
             let label = self.lattice.label_of(&kept.label).filter(|_| is_same);

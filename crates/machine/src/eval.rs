@@ -622,8 +622,7 @@ impl Strand {
         };
         // Branches stand before the next request of this strand, and after those of an earlier `par`.
         self.joins += u32::from(index == 0);
-        let mut conversation = self.conversation.copy();
-        conversation.label = lattice.join(conversation.label, self.pc);
+        let conversation = self.conversation.branch(lattice, self.pc);
         let short = place.as_ref().is_none_or(|p| p.len() < MAX_PLACE_LEN);
         let place_in = short.then(|| [self.requests, self.joins, u32::try_from(index).unwrap_or(u32::MAX)]);
         Some(Strand {
@@ -1066,10 +1065,10 @@ impl Machine {
                 return self.receive(s, mode, 0, span);
             }
             Term::Fork(_) => {
-                let saved = Box::new(s.conversation.copy());
-                s.conversation.label = self.lattice.join(saved.label, s.pc);
+                let inside = s.conversation.branch(&mut self.lattice, s.pc);
+                let outside = std::mem::replace(&mut s.conversation, inside);
                 s.kont.push(Frame::Conv {
-                    conversation: saved,
+                    conversation: Box::new(outside),
                     after: after(op),
                     pc: s.pc,
                     pc_from: s.pc_from,
@@ -1148,7 +1147,7 @@ impl Machine {
         if own && let Some(Some(node)) = self.tools.get(id.0 as usize) {
             return node.clone();
         }
-        let body = Body::Tool(Tool::new(&mut self.lattice, code.tool(id)));
+        let body = Body::Tool(Tool::in_lattice(&mut self.lattice, code.tool(id)));
         let node = Ref::new(Node { deep: Label::BOTTOM, has_function: true, has_args: false, body });
         if own {
             self.tools[id.0 as usize] = Some(node.clone());
@@ -1295,7 +1294,7 @@ impl Machine {
         }
     }
 
-    /// Enters a message into the conversation, whose label may be raised by that of the message.
+    /// Enters a message into the conversation.
     #[inline]
     fn say(
         &mut self,
@@ -1307,9 +1306,15 @@ impl Machine {
         span: Span,
     ) {
         self.charge(message_cost(&text));
+        self.hear(s, deep, span);
+        s.message(role, text, call);
+    }
+
+    /// Raises the label of the conversation to that of what is said.
+    #[inline]
+    fn hear(&mut self, s: &mut Strand, deep: Label, span: Span) {
         let deep = self.raised(deep, s.conversation.label, What::Sent, span);
         s.conversation.label = self.lattice.join(s.conversation.label, deep);
-        s.message(role, text, call);
     }
 
     /// Evaluates a `par` whose branches only compute. They are evaluated one after another in this strand:

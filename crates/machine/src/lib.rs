@@ -686,10 +686,10 @@ impl Conversation {
         Conversation { label, messages: Growing::default(), pending: None, told: None }
     }
 
-    /// A copy that continues by itself.
-    pub(crate) fn copy(&mut self) -> Conversation {
-        let messages = self.messages.copy();
-        Conversation { label: self.label, messages, pending: self.pending.clone(), told: self.told.clone() }
+    /// A copy that continues by itself, at a program counter.
+    pub(crate) fn branch(&mut self, lattice: &mut Lattice, pc: Label) -> Conversation {
+        let (messages, label) = (self.messages.copy(), lattice.join(self.label, pc));
+        Conversation { label, messages, pending: self.pending.clone(), told: self.told.clone() }
     }
 }
 
@@ -849,8 +849,7 @@ impl Machine {
             lattice,
             config,
         };
-        let label = machine.lattice.resolve(&machine.config.input);
-        let label = label.unwrap_or_else(|| machine.lattice.top());
+        let label = machine.lattice.resolve_or_top(&machine.config.input);
         let input = input.map(|d| Value::from_data(&mut machine.lattice, label, &d));
         let strand = eval::Strand::root(
             machine.config.strand,

@@ -1,7 +1,7 @@
 //! The messages of conversations, shared by requests and by branches.
 //!
-//! Entry points: [`Messages`], which requests have; [`Growing`], to which a run adds; [`Derived`], what somebody
-//! else knows of them.
+//! Entry points: [`Messages`], which requests have; [`Growing`], to which a run adds; [`Derived`], results
+//! that somebody else computed of them.
 //!
 //! Invariant: messages never change, and each is kept once, however many requests and conversations have it.
 //! So a conversation takes memory and time in proportion to its length, whoever keeps its requests.
@@ -197,8 +197,8 @@ impl FromIterator<Message> for Messages {
 /// The most conversations of which a [`Derived`] remembers something; more than most programs have at once.
 const MAX_DERIVED: usize = 1_024;
 
-/// What is computed of conversations one message after the other: a hash, a copy without secrets. It is
-/// remembered, so that of a conversation that goes on only what is new is looked at.
+/// Results that are computed of conversations one message after the other: a hash, a copy without secrets.
+/// They are remembered, so that of a conversation that goes on only what is new is looked at.
 ///
 /// # Examples
 /// ```
@@ -231,7 +231,7 @@ impl<T> Default for Derived<T> {
 }
 
 impl<T: Clone> Derived<T> {
-    /// What is known of a conversation: `next` gives it from what is known of the messages before, and from
+    /// Returns the result for a conversation: `next` computes it from that for the messages before, and from
     /// some further ones.
     pub fn of(&mut self, messages: &Messages, empty: T, mut next: impl FnMut(T, &[Message]) -> T) -> T {
         let mut value = empty;
@@ -384,7 +384,7 @@ mod tests {
 
     /// Each message is looked at once, in a conversation that goes on and in those that branch off.
     #[test]
-    fn what_is_derived_of_conversations_looks_at_new_messages_alone() {
+    fn derived_values_of_a_conversation_look_at_new_messages_alone() {
         let mut derived = Derived::default();
         let mut looked_at = 0;
         let mut of = |messages: &Messages| {
@@ -417,7 +417,7 @@ mod tests {
         let other = Messages::from(all[..2].to_vec()).with(all[2..].to_vec());
         assert_eq!((one.shared_with(&other), one == other), (0, true));
         assert!(one.iter().rev().eq(all.iter().rev()) && other.skip(1).eq(&all[1..]));
-        assert!(other.skip(3).eq(&all[3..]) && other.skip(9).next().is_none());
+        assert!(other.skip(3).eq(&all[3..]) && other.skip(9).count() == 0);
         assert_ne!(one, Messages::from(all[..4].to_vec()));
         assert_eq!(one.with([]).len(), 5);
     }

@@ -29,7 +29,7 @@ impl Meter {
         self.limit
     }
 
-    /// Counts parts that are looked at next, if there may be so many: a value that shares its parts can be
+    /// Counts parts that are looked at next, up to the limit: a value that shares its parts can be
     /// exponentially larger than it takes space.
     #[inline]
     pub(crate) fn parts(&mut self, count: usize) -> Result<(), NotData> {

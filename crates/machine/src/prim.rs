@@ -36,7 +36,7 @@ impl From<NumError> for PrimError {
     }
 }
 
-/// Applies a primitive. The meter bounds the bytes of a text, the items of a list and the parts looked at, and
+/// Applies a primitive. The meter bounds the bytes of a text, the items of a list and the parts looked at. It
 /// counts what is copied and looked at, with or without a result.
 #[inline]
 pub(crate) fn apply(

@@ -65,11 +65,11 @@ impl Sets {
         let request = named.then(|| {
             let stated = config.request.as_ref().map(|text| Data::Str(text.clone()));
             let tokens = stated.as_ref().or(input).map(among::tokens).unwrap_or_default();
-            let label = lattice.resolve(&config.input).unwrap_or_else(|| lattice.top());
+            let label = lattice.resolve_or_top(&config.input);
             (label, tokens.into())
         });
         let read = |tool: &Arc<ToolDecl>| {
-            let Tool { channel, most, result, .. } = Tool::new(lattice, tool);
+            let Tool { channel, most, result, .. } = Tool::in_lattice(lattice, tool);
             // No argument names a place.
             let stated = tool.parts.iter().all(core_ir::PartLabel::is_stated);
             let most = if stated { most } else { lattice.top() };
@@ -189,11 +189,10 @@ impl Machine {
         }
         if let Some(read) = sets.reads.get_mut(sets.answered) {
             let (found, own) = match response {
-                Response::Tool(Ok(data)) => (Some(data), Some(Label::BOTTOM)),
-                Response::LabeledTool(Ok(data), own) => (Some(data), self.lattice.resolve(own)),
-                _ => (None, Some(Label::BOTTOM)),
+                Response::Tool(Ok(data)) => (Some(data), Label::BOTTOM),
+                Response::LabeledTool(Ok(data), own) => (Some(data), self.lattice.resolve_or_top(own)),
+                _ => (None, Label::BOTTOM),
             };
-            let own = own.unwrap_or_else(|| self.lattice.top());
             read.label = self.lattice.join(read.label, own);
             read.most = self.lattice.join(read.most, own);
             read.fits = found.is_some_and(|data| read.tool.result.check(data).is_ok());

@@ -164,14 +164,13 @@ pub(crate) struct Tool {
 }
 
 impl Tool {
-    pub(crate) fn new(lattice: &mut Lattice, decl: &Arc<ToolDecl>) -> Tool {
+    pub(crate) fn in_lattice(lattice: &mut Lattice, decl: &Arc<ToolDecl>) -> Tool {
         // A bound that is no label of this lattice admits nothing, a result's is as high as can be: the safe
         // side.
         let control = lattice.resolve(&decl.control).unwrap_or_default();
         let bounds: Box<[Label]> =
             decl.params.iter().map(|p| lattice.resolve(&p.bound).unwrap_or_default()).collect();
-        let result = lattice.resolve(&decl.label);
-        let result = result.unwrap_or_else(|| lattice.top());
+        let result = lattice.resolve_or_top(&decl.label);
         let most = decl.parts.iter().fold(result, |most, rule| {
             // What a value names is known only then.
             let label = if rule.names_fields() { None } else { lattice.resolve(&rule.label) };

@@ -47,8 +47,8 @@ pub struct Script {
     asked: u64,
 }
 
-/// Numbers of entries, some of which can answer. The ones at the front that can't are passed over for good, so
-/// that a script that is used in its order is not searched from its front for each question.
+/// Numbers of entries, some of which can answer. The ones at the front that can't are passed over for good.
+/// So a script that is used in its order is not searched from its front for each question.
 #[derive(Clone, Debug, Default)]
 struct Unused {
     entries: Vec<usize>,

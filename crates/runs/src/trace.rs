@@ -1,7 +1,7 @@
 //! Trace of a run: a list of events that is identical whenever the replies are.
 //!
-//! Entry points: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end; [`TraceStream`],
-//! which gives each line as soon as it is certain. `docs/traces.md` describes them.
+//! Entry points: [`Recorder`]: give it every [`Event`] of a run, and take the lines at the end;
+//! [`TraceStream`], which gives each line as soon as it is certain. `docs/traces.md` describes them.
 //!
 //! Invariant: a trace depends on the program, its input and the answers, and on nothing else: not on time,
 //! not on the order in which answers arrive, not on the number of threads. Requests stand in the order of a
@@ -165,8 +165,8 @@ impl Recorder {
 /// The numbers of the place of a branch of a branch, as far as requests have them.
 const MAX_PLACE_LEN: usize = 300;
 
-/// Returns whether a request is made by the run itself, or by the first branch of the first branch, and so on:
-/// all that stands before it has happened. Whether another branch is the first that goes on is not told.
+/// Returns whether a request is made by the run itself, or by the first branch of the first branch, and so
+/// on: all that stands before it has happened. Of other branches it is not known who is the first.
 fn is_first_in_line(place: &[u32]) -> bool {
     // Of each branch: the requests before it, the number of its `parallel`, its own number there. The last
     // two numbers are those of the request.
@@ -243,7 +243,7 @@ enum Told {
     All,
 }
 
-/// What was told last of a branch.
+/// The state of a branch, as far as it was told.
 #[derive(Debug, Default)]
 struct BranchTold {
     /// The conversation.

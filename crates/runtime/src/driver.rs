@@ -1194,7 +1194,7 @@ fn history(handlers: &Handlers) -> Option<MutexGuard<'_, History>> {
 /// A label that an answer states, as a label value. One that the lattice does not have is the highest.
 pub(crate) fn stated(machine: &Machine, said: &LabelSpec) -> Data {
     let mut lattice = machine.lattice().clone();
-    let label = lattice.resolve(said).unwrap_or_else(|| lattice.top());
+    let label = lattice.resolve_or_top(said);
     lattice.data_of(label)
 }
 

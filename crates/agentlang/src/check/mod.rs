@@ -45,8 +45,8 @@ pub(super) struct Facts {
     pub(super) numbers: HashSet<Span>,
     /// True if the program divides, or imports what may. Without that all numbers are decimals.
     pub(super) divides: bool,
-    /// Arguments of pipelines and `fn`s, results of `fn`s, and fields of cases, whose type only the run shows,
-    /// with the type that they must have.
+    /// Arguments of pipelines and `fn`s, results of `fn`s, and fields of cases, whose type only the run
+    /// shows, with the type that they must have.
     pub(super) unsure: HashMap<Span, Type>,
     /// The declared results of pipelines that return something whose type only the run shows.
     pub(super) unsure_results: HashSet<Span>,

@@ -69,7 +69,8 @@ impl SurfaceLowering<'_> {
         self.functions.insert(key, name.clone());
         // What it calls is defined first; the checker has ruled out cycles of several.
         if let Some(Item::Pipeline(p) | Item::Function(p)) = self.c.program.items.get(s.item) {
-            let term = stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given, calls, Caller::Program));
+            let term =
+                stacker::maybe_grow(128 << 10, 1 << 20, || self.pipeline(p, given, calls, Caller::Program));
             self.definitions.push((name.clone(), term));
         }
         name

@@ -357,8 +357,8 @@ impl SurfaceLowering<'_> {
             return self.b.abs(input, None, body, p.span);
         }
         let mut body = body;
-        // To check a value takes a step for each part of it. A growing list that each of many calls returns would
-        // take steps in the square of its length.
+        // To check a value takes a step for each part of it. A growing list that each of many calls returns
+        // would take steps in the square of its length.
         if is_checked || self.c.facts.unsure_results.contains(&p.result.span) {
             let result = result_of(&p.name.text);
             body = self.b.add(Term::Check(result, signature.result.clone(), body), p.result.span);

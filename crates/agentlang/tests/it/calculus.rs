@@ -35,7 +35,7 @@ fn run(text: &str, script: &str) -> (String, Vec<Vec<Message>>) {
             Output::Request(id, request) => {
                 let Call::Model { messages, .. } = request.call else { panic!("{:?}", request.call) };
                 let last = messages.last().map_or("", |m| &*m.content).to_string();
-                asked.push(messages.to_vec());
+                asked.push(messages.iter().cloned().collect());
                 // Entries with a condition first.
                 let fits = |e: &Json| e["match"].as_str().is_some_and(|m| last.contains(m));
                 let i = script

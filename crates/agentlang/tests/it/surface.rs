@@ -199,13 +199,13 @@ fn steps(text: &str, rounds: i64) -> u64 {
     }
 }
 
-/// What the checker knows is not checked again in each call: a loop that passed a growing list to a pipeline, or
-/// got it from one, took time in the square of its rounds.
+/// Types that the checker knows are not checked again in each call: a loop that passed a growing list to a
+/// pipeline, or got it from one, took time in the square of its rounds.
 #[test]
 fn calls_of_pipelines_with_growing_lists_take_steps_in_proportion_to_their_number() {
-    let program = "pipeline grown(xs: List<Number>, x: Number) -> List<Number> { return xs + [x]; }\n\
+    let program = "pipeline grown(xs: List[Number], x: Number) -> List[Number] { return xs + [x]; }\n\
                    pipeline main(n: Number) -> Number {\n\
-                     let xs: List<Number> = [];\n\
+                     let xs: List[Number] = [];\n\
                      for i in range(0, n) { let xs = grown(xs, i); }\n\
                      return length(xs);\n\
                    }\n";

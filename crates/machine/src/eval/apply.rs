@@ -2,10 +2,10 @@
 //!
 //! Source: `docs/calculus.md` §10 (application, `guard`).
 
-use super::{Frame, Guarded, Mode, Question, State, Strand, message_cost};
+use super::{Frame, Guarded, Mode, Question, State, Strand};
 use crate::value::{Body, Kind, Ref, Value};
 use crate::{ErrorCode, Machine, Remark, prim};
-use core_ir::{Bound, Code, END, Label, Operand, Role, Term, TermId, What};
+use core_ir::{Bound, Code, END, Label, Operand, Role, Term, TermId};
 use diagnostics::Span;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -96,17 +96,14 @@ impl Machine {
                         return None;
                     }
                 };
-                self.charge(message_cost(&text));
-                if let Some(system) = prim::as_str(&prompt)
-                    && !system.is_empty()
-                {
-                    s.message(Role::System, system.clone(), None);
+                let deep = self.deep(&prompt);
+                match prim::as_str(&prompt).filter(|system| !system.is_empty()) {
+                    Some(system) => self.say(s, Role::System, system.clone(), None, deep, span),
+                    // That there is none is said, too.
+                    None => self.hear(s, deep, span),
                 }
-                s.message(Role::User, text, None);
-                let (a, b) = (self.deep(&prompt), self.deep(&v));
-                let label = self.lattice.join(a, b);
-                let label = self.raised(label, s.conversation.label, What::Sent, span);
-                s.conversation.label = self.lattice.join(s.conversation.label, label);
+                let deep = self.deep(&v);
+                self.say(s, Role::User, text, None, deep, span);
                 return self.receive(s, Mode::Data(params, code), 0, from);
             }
             Body::Tool(_) => {

@@ -936,8 +936,7 @@ impl Machine {
                 }
             }
             (Pending::Tool(tool, places, value), Response::LabeledTool(result, own)) => {
-                let own = self.lattice.resolve(&own);
-                let own = own.unwrap_or_else(|| self.lattice.top());
+                let own = self.lattice.resolve_or_top(&own);
                 let (tool, labels) = ((tool_of(&tool), &*places), (label, value));
                 let result = result.map_err(|why| (ErrorCode::Tool, why));
                 if let Some(value) = self.result(s, tool, labels, own, span, result) {
@@ -1000,8 +999,7 @@ impl Machine {
 
     /// The label of the answer to `recall k`, and of the channel.
     pub(super) fn recalls(&mut self, key: &core_ir::KeyDecl, pc: Label) -> Label {
-        let label = self.lattice.resolve(&key.label);
-        let label = label.unwrap_or_else(|| self.lattice.top());
+        let label = self.lattice.resolve_or_top(&key.label);
         self.lattice.join(label, pc)
     }
 

@@ -201,23 +201,17 @@ impl Machine {
                 return None;
             }
             let label = self.lattice.join(label, named.label);
-            let label = self.lattice.join(label, only.label);
-            let length = match body {
-                Body::List(items) => items.len(),
-                body => {
-                    let fields = body.as_record()?;
-                    if fields.iter().any(|(n, _)| &**n == py::CLASS) {
-                        // What is raised is told by a record of the same form.
-                        let form = Data::record(fields.iter().map(|(n, _)| (n.clone(), Data::Null)));
-                        let operands = [Data::list([form]), Data::record([])];
-                        let told = py::apply(name, &operands, self.config.max_text).ok()?;
-                        return Some(Value::from_data(&mut self.lattice, label, &told));
-                    }
-                    fields.len()
-                }
-            };
-            let length = Value::new(Label::BOTTOM, Kind::Num(Num::from(length as i64)));
-            return Some(self.ok(label, length));
+            if let Some(fields) = body.as_record().filter(|fields| fields.get(py::CLASS).is_some()) {
+                // What is raised is told by a record of the same form.
+                let form = Data::record(fields.iter().map(|(n, _)| (n.clone(), Data::Null)));
+                self.charge(fields.len() as u64);
+                let operands = [Data::list([form]), Data::record([])];
+                let told = py::apply(name, &operands, self.config.max_text).ok()?;
+                let label = self.lattice.join(label, only.label);
+                return Some(Value::from_data(&mut self.lattice, label, &told));
+            }
+            let length = self.of_constructor(label, Prim::Length, std::slice::from_ref(only))?;
+            return Some(self.ok(length.label, Value::new(Label::BOTTOM, length.kind)));
         }
         if !matches!(&**name, "iter" | "index" | "attribute") {
             return None;

@@ -56,8 +56,7 @@ impl Machine {
         record: Option<(&Name, &Fields<'_>)>,
     ) -> Label {
         let Some(rule) = rule else { return container };
-        let stated = self.lattice.resolve(&rule.label);
-        let mut label = stated.unwrap_or_else(|| self.lattice.top());
+        let mut label = self.lattice.resolve_or_top(&rule.label);
         let excepted = record.is_some_and(|(own, _)| rule.excepts(own));
         let mut readers = Vec::new();
         for (name, is_source) in

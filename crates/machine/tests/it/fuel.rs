@@ -110,7 +110,7 @@ fn arguments_and_answers_take_a_step_for_each_part() {
     assert!(kept("[recall a, recall a]") - kept("[recall a]") >= PARTS - 1);
 }
 
-/// What a literal holds is copied each time.
+/// A literal is copied each time.
 #[test]
 fn literals_take_a_step_for_each_part() {
     let of = |json: &str| steps_with(&format!("let f = \\x. const {json} in [f 1, f 1]"), 1).0;

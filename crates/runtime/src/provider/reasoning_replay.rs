@@ -79,7 +79,7 @@ impl VerbatimReplies {
         if self.answers.is_empty() {
             return Arc::default();
         }
-        // The link before each message. What is remembered is whole at all times, also where somebody panicked.
+        // The link before each message. A cache is whole at all times, also where somebody panicked.
         let links = self.links.lock().unwrap_or_else(PoisonError::into_inner).before_each(messages);
         let messages: Vec<&Message> = messages.iter().collect();
         let begins = |i: usize| {

@@ -107,7 +107,7 @@ impl Pipeline {
     /// The exact label of its lattice for one in words. What is no label of it counts as the highest.
     fn label_of(&self, spec: &LabelSpec) -> LabelSpec {
         let mut lattice = Lattice::with_principals(self.config.lattice, &self.config.principals);
-        let label = lattice.resolve(spec).unwrap_or_else(|| lattice.top());
+        let label = lattice.resolve_or_top(spec);
         LabelSpec::Exact(lattice.data_of(label))
     }
 }

@@ -305,7 +305,7 @@ fn unbounded(bound: CostBound) -> CostBound {
 /// Refuses a caller whose requests are untrusted or secret.
 pub(super) fn trusted(caller: &Caller, pipeline: &Pipeline) -> Result<(), Refused> {
     let mut lattice = Lattice::with_principals(pipeline.config.lattice, &pipeline.config.principals);
-    let label = lattice.resolve(&caller.input).unwrap_or_else(|| lattice.top());
+    let label = lattice.resolve_or_top(&caller.input);
     if label == core_ir::Label::BOTTOM {
         return Ok(());
     }
