@@ -104,8 +104,8 @@ impl Pred {
     /// # Examples
     /// ```
     /// use core_ir::{Data, Pred};
-    /// assert!(Pred::integer().check(&Data::Num(3.into())).is_ok());
-    /// assert!(Pred::integer().check(&Data::Num("3.5".parse().unwrap())).is_err());
+    /// assert!(Pred::integer().holds(&Data::Num(3.into())).is_ok());
+    /// assert!(Pred::integer().holds(&Data::Num("3.5".parse().unwrap())).is_err());
     /// ```
     pub fn integer() -> Pred {
         let source = Data::record([("type".into(), Data::str("integer"))]);
