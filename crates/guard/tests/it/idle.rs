@@ -13,7 +13,7 @@ const KEYS: [(&str, &[&str]); 5] = [
     ("effect", &["\"read\"", "\"write\"", "\"pure\""]),
     ("control", &["\"trusted\"", "\"untrusted\"", "\"secret\"", "\"any\""]),
     ("result", &["\"trusted\"", "\"untrusted\"", "\"any\""]),
-    ("at_most", &["0", "1", "2"]),
+    ("at_most", &["1", "2", "3"]),
     ("approve", &["true", "\"if-refused\"", "false"]),
 ];
 

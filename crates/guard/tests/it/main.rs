@@ -47,7 +47,7 @@ fn says() -> impl Strategy<Value = Says> {
     let label = || prop_oneof![2 => Just(0usize), 2 => 0..4usize, 2 => Just(3usize)];
     let part = prop::option::weighted(0.3, 0..4usize);
     let (approve, at_most) =
-        (prop_oneof![6 => Just(0usize), 1 => 1..3usize], prop::option::weighted(0.1, 0..3u8));
+        (prop_oneof![6 => Just(0usize), 1 => 1..3usize], prop::option::weighted(0.1, 1..4u8));
     (label(), label(), label(), prop_oneof![Just(0usize), 0..4usize], part, approve, at_most).prop_map(
         |(control, to, body, result, part, approve, at_most)| {
             // A part is not below what it is in.

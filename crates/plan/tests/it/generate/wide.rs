@@ -399,7 +399,7 @@ const STATEMENTS: &[Statements] = &[
         &[(Kind::Any, "@1"), (Kind::List, "@2"), (Kind::List, "@5")],
     ),
     (
-        "@1 = 0\nfor @2 in ['1', 'x', echo('3')]:\n    try:\n        @3 = int(@2)\n    except ValueError:\n        @4 = @2\n        «@1 = @2¦@1 = [@2]¦@1 = {'k': @2}¦pass»\n        continue\n    «finally:\n        echo(@1)\n    ¦»«@1 = @3¦pass¦@5 = @1¦@1 = @1 * 2»\n@6 = [@1, «@4¦@3¦@5»]",
+        "@1 = 0\nfor @2 in ['1', 'x', echo('3')]:\n    try:\n        @3 = int(@2)\n    except ValueError:\n        @4 = @2\n        «@1 = @2¦@1 = [@2]¦@1 = {'k': @2}¦pass»\n        continue\n    «finally:\n        echo(@1)\n    ¦»«@1 = @3¦pass¦@5 = @1¦@1 = str(@1)»\n@6 = [@1, «@4¦@3¦@5»]",
         &[(Kind::Any, "@1"), (Kind::List, "@6")],
     ),
     (
