@@ -51,6 +51,7 @@ pub fn check(ui: &Ui, args: &PolicyCheckArgs) -> Exit {
                 is_said = true;
                 match of_servers(ui, args, &settings, &Arc::new(policy)) {
                     Ok(Servers::Checked(scope)) => scopes.extend(scope),
+                    #[cfg(feature = "mcp")]
                     Ok(Servers::DontFit(found)) => wrong.extend(found),
                     Err(exit) => return exit,
                 }
@@ -182,6 +183,7 @@ fn scope(policy: &Policy, code: &Code, uses: &[PolicyUse], is_complete: bool) ->
 /// Result of comparing a policy with servers.
 enum Servers {
     Checked(Option<Scope>),
+    #[cfg(feature = "mcp")]
     DontFit(Vec<Diagnostic>),
 }
 

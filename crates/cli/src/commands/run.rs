@@ -261,6 +261,7 @@ impl TraceFile {
     }
 
     /// Adds a line.
+    #[cfg(feature = "plans")]
     pub(super) fn add(&mut self, ui: &Ui, line: &Value) -> Result<(), Exit> {
         let Some((path, lines)) = &mut self.file else { return Ok(()) };
         lines.add(line);
