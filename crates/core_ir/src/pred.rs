@@ -134,7 +134,7 @@ impl Pred {
     /// text and each sixteen names that are looked at.
     ///
     /// # Errors
-    /// Those of [`Pred::holds`].
+    /// The errors of [`Pred::holds`].
     pub fn holds_counting(&self, data: &Data, steps: &mut u64) -> Result<(), String> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.decide(data, steps))
     }

@@ -234,7 +234,7 @@ impl Schema {
     /// Decides like [`Schema::check`]. Adds what is looked at to `steps`.
     ///
     /// # Errors
-    /// Those of [`Schema::check`].
+    /// The errors of [`Schema::check`].
     pub fn check_counting(&self, data: &Data, steps: &mut u64) -> Result<(), String> {
         let run = SchemaCheck { root: &self.root, defs: &self.defs, steps: Cell::new(MAX_STEPS) };
         let checked = run.node(&self.root, data, 0);

@@ -204,7 +204,7 @@ impl Type {
     /// of text that are looked at.
     ///
     /// # Errors
-    /// Those of [`Type::check`].
+    /// The errors of [`Type::check`].
     #[inline]
     pub fn check_counting(&self, data: &Data, steps: &mut u64) -> Result<(), (String, String)> {
         if self.is_plainly_of(data) { Ok(()) } else { self.check_all(data, steps) }

@@ -1,7 +1,7 @@
 //! Items of a result that are left out, so that the conversation keeps its label.
 //!
-//! Whether an item raises the label is not decided here: each is tried as the only item of its list, in a
-//! copy of the session, by the rules of results.
+//! The rules of results decide whether an item raises the label: each is tried as the only item of its
+//! list, in a copy of the session.
 //!
 //! Invariant: what is given has been tried. What there are too many of to be tried is left out.
 

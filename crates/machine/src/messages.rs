@@ -340,7 +340,7 @@ mod tests {
         drop(kept);
     }
 
-    /// Who kept the requests of a conversation, as a trace does, once made it a copy for each.
+    /// A trace keeps the requests of a conversation, which must not copy it for each.
     #[test]
     fn a_message_is_kept_once_however_many_requests_are_kept() {
         let text: Arc<str> = "first".into();

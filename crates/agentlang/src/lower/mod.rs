@@ -37,7 +37,7 @@ use syntax::agent::ast::{self, Item, Stmt};
 /// Number of further calls that may quote a decoding error to the model.
 const REPAIR: u32 = 2;
 
-/// Who calls a pipeline.
+/// Caller of a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     /// Whoever runs the program: nothing is known of the input.

@@ -255,39 +255,13 @@ impl Machine {
             }
         };
         let counts = decl.at_most.is_some() && !self.is_trusted(s.pc, v.label);
-        if !is_shown {
-            let labels = Vec::new();
-            let control = Label::BOTTOM;
-            let call = Cleared {
-                tool: node,
-                args,
-                labels,
-                control,
-                given,
-                label,
-                value,
-                asks,
-                choices,
-                counts,
-                span,
-            };
-            return self.make(s, call);
-        }
         // Whoever is asked sees the label of the record, too: it decided that the call happens.
-        let control = self.lattice.join(s.pc, v.label);
-        let labels = compared.iter().map(|l| self.lattice.join(*l, v.label)).collect();
-        let shown: Vec<(Name, Value)> = match decl.policy {
-            None => Vec::new(),
-            Some(_) => decl
-                .params
-                .iter()
-                .map(|p| {
-                    let value = offered
-                        .argument(&p.name)
-                        .map_or(Value::new(v.label, Kind::Null), |a| a.read(&mut self.lattice, v.label));
-                    (p.name.clone(), value)
-                })
-                .collect(),
+        let (control, labels) = match is_shown {
+            true => {
+                let control = self.lattice.join(s.pc, v.label);
+                (control, compared.iter().map(|l| self.lattice.join(*l, v.label)).collect())
+            }
+            false => (Label::BOTTOM, Vec::new()),
         };
         let call = Cleared {
             tool: node.clone(),
@@ -301,6 +275,22 @@ impl Machine {
             choices,
             counts,
             span,
+        };
+        if !is_shown {
+            return self.make(s, call);
+        }
+        let shown: Vec<(Name, Value)> = match decl.policy {
+            None => Vec::new(),
+            Some(_) => decl
+                .params
+                .iter()
+                .map(|p| {
+                    let value = offered
+                        .argument(&p.name)
+                        .map_or(Value::new(v.label, Kind::Null), |a| a.read(&mut self.lattice, v.label));
+                    (p.name.clone(), value)
+                })
+                .collect(),
         };
         let Some(policy) = decl.policy.clone() else { return self.proceed(s, call) };
         let record = self.described(s.pc, v.label, shown, &compared);

@@ -687,13 +687,9 @@ impl Parser<'_> {
             let d = self.expected(&format!("`,` or `{close}` in {of}"));
             self.report(d);
             // Fields that are separated as in other languages are read as fields.
-            if of == "this type" && self.eat(";") {
-                continue;
-            }
-            let is_colon = matches!(self.peek(2).token, Token::Punct(":"));
-            let is_close = matches!(self.peek(1).token, Token::Punct(p) if p == close);
-            if self.at(";") && (is_close || is_colon && self.word_ahead(1).is_some()) {
-                self.bump();
+            let is_last = matches!(self.peek(1).token, Token::Punct(p) if p == close);
+            let is_field = self.word_ahead(1).is_some() && self.peek(2).token == Token::Punct(":");
+            if (of == "this type" || is_last || is_field) && self.eat(";") {
                 continue;
             }
             if !self.skip_to_comma(close) {
