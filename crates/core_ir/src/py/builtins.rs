@@ -48,13 +48,13 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
         ("str", [a]) => Ok(Data::str(format::str(a))),
         ("repr", [a]) => Ok(Data::str(format::repr(a))),
         ("type", [a]) => Ok(Data::str(class(a))),
-        ("len", [a]) => match view(super::base(a)) {
+        ("len", [a]) => match super::objects::form(super::base(a)) {
             View::Str(s) => Ok(Data::Num(Num::from(s.chars().count() as i64))),
             View::List(i) | View::Tuple(i) | View::Set(i) | View::Dict(i) => {
                 Ok(Data::Num(Num::from(i.len() as i64)))
             }
             View::Record(f) => Ok(Data::Num(Num::from(f.len() as i64))),
-            _ => type_error(format!("object of type '{}' has no len()", class(a))),
+            _ => type_error(format!("object of type '{}' has no len()", super::objects::class_of_form(a))),
         },
         ("int", []) | ("float", []) => Ok(Data::Num(Num::ZERO)),
         ("int", [a]) => match named(kw, "base") {

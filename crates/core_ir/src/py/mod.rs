@@ -449,12 +449,12 @@ fn truth(d: &Data) -> bool {
 
 /// The items that a loop over a value visits.
 fn iterate(d: &Data) -> PyResult<Vec<Data>> {
-    Ok(match view(base(d)) {
+    Ok(match objects::form(base(d)) {
         View::List(items) | View::Tuple(items) | View::Set(items) => items.to_vec(),
         View::Str(s) => s.chars().map(|c| Data::str(c.to_string())).collect(),
         View::Record(fields) => fields.iter().map(|(n, _)| Data::str(&**n)).collect(),
         View::Dict(items) => items.iter().filter_map(pair).map(|(k, _)| k).collect(),
-        _ => return type_error(format!("'{}' object is not iterable", class(d))),
+        _ => return type_error(format!("'{}' object is not iterable", objects::class_of_form(d))),
     })
 }
 
@@ -511,9 +511,6 @@ fn plain(d: &Data) -> Data {
 /// ```
 pub fn shown(d: &Data) -> Data {
     stacker::maybe_grow(64 << 10, 1 << 20, || match view(base(d)) {
-        View::Object(_, _, fields) if !matches!(d.field(CLASS), Some(Data::Tag(..))) => {
-            Data::record(fields.iter().map(|(n, v)| (n.clone(), shown(v))))
-        }
         View::Object(_, ClassKind::Enum | ClassKind::StrEnum, _) => {
             d.field("value").map_or(Data::Null, shown)
         }
@@ -527,6 +524,11 @@ pub fn shown(d: &Data) -> Data {
         View::Moment(_) | View::Match(_) | View::Pattern(_) => plain(d),
         _ => d.clone(),
     })
+}
+
+fn no_attribute(of: &Data, key: &Data) -> PyResult {
+    let class = objects::class_of_form(of);
+    raise("AttributeError", format!("'{class}' object has no attribute '{}'", format::str(key)))
 }
 
 fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
@@ -580,7 +582,7 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
                 methods::no_method(of, name)
             }
         }
-        ("attribute", [of, key]) => match (view(of), key) {
+        ("attribute", [of, key]) => match (objects::form(of), key) {
             (View::Record(fields), Data::Str(name)) if fields.iter().any(|(n, _)| **n == **name) => {
                 seq::index(of, key)
             }
@@ -597,13 +599,12 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
                 (_, "") => Ok(tuple(Vec::new())),
                 _ => Ok(tuple(vec![Data::str(message)])),
             },
+            // What `form` takes for an object has no methods of a dictionary.
+            (View::Object(..), _) if matches!(view(of), View::Record(_)) => no_attribute(of, key),
             (_, Data::Str(name)) if methods::exists(of, name) => {
                 unsupported(format!("the method `{name}` as a value: call it"))
             }
-            (_, key) => raise(
-                "AttributeError",
-                format!("'{}' object has no attribute '{}'", class(of), format::str(key)),
-            ),
+            _ => no_attribute(of, key),
         },
         ("slice", [of, from, to, step]) => seq::slice(of, from, to, step),
         ("put", [of, key, value]) => seq::put_item(of, key, value),

@@ -1,8 +1,10 @@
 //! Objects of the plan's classes, and values against types.
 //!
 //! An object is a record with the field `$class`, a tag: the name of the class, with its kind. No JSON has
-//! a tag, so nothing that is read is an object of a class; a record with another `$class` has no items. A
-//! type is data, too: a name, or a list of a former and its parts.
+//! a tag, so nothing that is read is an object of a class: a record with another `$class` is a dictionary. But
+//! `len`, loops, indices and attributes look at which fields a record has and at nothing else, so that the
+//! labels of its parts do not count: see [`form`]. A type is data, too: a name, or a list of a former and its
+//! parts.
 
 use super::dates;
 use super::numbers::{number, whole};
@@ -28,15 +30,34 @@ pub(super) enum ClassKind {
 /// The class of a record that is an object.
 pub(super) fn class_of(fields: &[(Name, Data)]) -> Option<(&str, ClassKind)> {
     let (_, class) = fields.iter().find(|(n, _)| &**n == CLASS)?;
-    // Where only the form of an object is looked at, its parts represent others.
-    let Data::Tag(name, kind) = class else { return Some(("object", ClassKind::Data)) };
-    let kind = match kind.as_str() {
-        Some("model") => ClassKind::Model,
-        Some("enum") => ClassKind::Enum,
-        Some("str enum" | "StrEnum") => ClassKind::StrEnum,
-        _ => ClassKind::Data,
+    let Data::Tag(name, kind) = class else { return None };
+    let kind = match kind.as_str()? {
+        "data" => ClassKind::Data,
+        "model" => ClassKind::Model,
+        "enum" => ClassKind::Enum,
+        "str enum" | "StrEnum" => ClassKind::StrEnum,
+        _ => return None,
     };
     Some((name, kind))
+}
+
+/// A value as `len`, loops, indices and attributes see it: a record with the field `$class` is an object,
+/// whatever that field is. It has the fields as attributes, no items and no length.
+pub(super) fn form(d: &Data) -> View<'_> {
+    match view(d) {
+        View::Record(fields) if fields.iter().any(|(n, _)| &**n == CLASS) => {
+            View::Object("object", ClassKind::Data, fields)
+        }
+        seen => seen,
+    }
+}
+
+/// Name of the class of such a value in messages.
+pub(super) fn class_of_form(d: &Data) -> &str {
+    match form(d) {
+        View::Object(class, ..) => class,
+        _ => class(d),
+    }
 }
 
 /// Returns true for a member of a `StrEnum`, which is shown as its value.

@@ -50,7 +50,7 @@ fn place(key: &Data, length: usize, of: &Data) -> PyResult<usize> {
 /// `of[key]`.
 pub(super) fn index(of: &Data, key: &Data) -> PyResult {
     let key = super::objects::key(key);
-    match view(of) {
+    match super::objects::form(of) {
         View::List(items) | View::Tuple(items) => Ok(items[place(key, items.len(), of)?].clone()),
         View::Str(s) => {
             let at = place(key, s.chars().count(), of)?;
@@ -82,7 +82,7 @@ pub(super) fn index(of: &Data, key: &Data) -> PyResult {
             }
         }
         View::Match(m) => Ok(super::regexes::group_text(super::regexes::group(m, key)?)),
-        _ => type_error(format!("'{}' object is not subscriptable", class(of))),
+        _ => type_error(format!("'{}' object is not subscriptable", super::objects::class_of_form(of))),
     }
 }
 

@@ -236,6 +236,9 @@ pub const PLANS: &[&str] = &[
     // Lists that are repeated.
     "g = [0] * 3\ng[1] = 5\ng.append(1)\ng *= 2\ng[0] = 7\n[g, [[0]] * 2, dict.fromkeys('ab', 0), 2 * ['a']]",
     "d = dict.fromkeys('ab', 0)\nd['a'] += 1\nd",
+    // A key of data that objects have here.
+    "d = echo({'$class': 'x', 'n': 1})\necho(d)\ne = {'$class': 'y', 'n': 1}\n[d == e, isinstance(d, dict), d.get('$class'), sorted(d.items()), str(d), d]",
+    "d = echo({'$class': 'x'})\nd['n'] = 1\nd['$class'] = 'y'\nd.update(a=2)\nn = d.pop('n')\n['n' in d, 'm' in d, n, d]",
 ];
 
 /// Compares a plan. Returns false if it is refused before the run.
@@ -312,6 +315,9 @@ fn deviations_are_those_of_the_page() {
         ("sum(next(q for q in [1] if q > 3) for x in [1])", Err("StopIteration".into())),
         ("list(map(lambda x: next(q for q in [1] if q > x), [0, 3]))", Err("StopIteration".into())),
         ("items(1)[0].name", Ok("n0".into())),
+        ("len({'$class': 1})", Err("TypeError".into())),
+        ("echo({'$class': 'x'})['$class']", Err("TypeError".into())),
+        ("[k for k in echo({'$class': 'x'})]", Err("TypeError".into())),
     ] {
         assert_eq!(shown(text), ours, "{text}");
     }
