@@ -55,7 +55,7 @@ fn stepped(decision: Decision, args: &Data, note: Option<Note>) -> (String, Opti
             let labels = question.args().iter().map(|(name, _, label)| (name.to_string(), json!(label)));
             let args = question.args().iter().map(|(name, data, _)| (name.to_string(), data.to_json()));
             let told = json!({"decision": "asks", "args": args.collect::<Value>(),
-                "labels": labels.collect::<Value>()});
+                "labels": labels.collect::<Value>(), "decided": question.is_decided()});
             (told, Some(Step::Asks(question)))
         }
         Decision::Reads(read) => {

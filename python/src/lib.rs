@@ -538,7 +538,9 @@ impl World {
                     call.args.iter().map(|a| (a.name.to_string(), a.label.to_json())).collect();
                 let reasons = call.args.iter().map(|a| (a.name.to_string(), json!(a.reasons())));
                 let why: Map<String, Value> = reasons.filter(|(_, r)| *r != json!([])).collect();
-                let asked = json!({"tool": &*call.tool, "args": args, "labels": labels, "why": why});
+                let decided = call.is_decided;
+                let asked =
+                    json!({"tool": &*call.tool, "args": args, "labels": labels, "why": why, "decided": decided});
                 let answer = ask(approver.clone(), asked.to_string());
                 Box::pin(async move {
                     match answer.await?.as_str() {

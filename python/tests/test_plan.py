@@ -237,9 +237,19 @@ except PolicyError:
     assert question.asked == asked[0]
     assert (question.asked.tool, question.asked.args) == ("pay", {"to": "eve", "amount": 5})
     assert question.asked.labels["to"] == ["U"]
+    assert question.asked.decided is False
     assert any("read_mail" in why for why in question.asked.why["to"])
     assert question.approved is bool(paid)
     assert question.why_not == (says if isinstance(says, str) else None)
+
+
+def test_an_approver_learns_that_what_was_read_decided_the_call() -> None:
+    bank = Bank()
+    policy = {"tools": {**POLICY["tools"], "pay": {"effect": "write", "approve": True}}}
+    text = 'if "pay" in read_mail().lower():\n    pay("bob", 5)\npay("bob", 6)\n'
+    run = planned(text, tools=[read_mail, bank.pay], policy=policy, approver=lambda _: True)
+    result = asyncio.run(run.run())
+    assert [(q.asked.args["amount"], q.asked.decided) for q in result.questions] == [(5, True), (6, False)]
 
 
 def test_an_exception_of_a_tool_is_a_tool_error_with_its_message() -> None:

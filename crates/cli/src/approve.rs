@@ -177,6 +177,10 @@ fn ask_until(question: &str, typed: &mut impl BufRead) -> Option<bool> {
     }
 }
 
+/// Line about a call that untrusted data decided.
+pub(crate) const DECIDED: &str =
+    "  untrusted data decided that this call is made; the labels say so of every argument\n";
+
 /// The question: the tool, and each argument with its label.
 fn question(call: &Approval) -> String {
     let mut text = format!("the program asks to call the tool `{}`", visible(&call.tool, MAX_ARGUMENT_CHARS));
@@ -196,9 +200,7 @@ fn question(call: &Approval) -> String {
         }
     }
     if call.is_decided {
-        text.push_str(
-            "  untrusted data decided that this call is made; the labels say so of every argument\n",
-        );
+        text.push_str(DECIDED);
     }
     text.push_str("approve? [y/N] ");
     text

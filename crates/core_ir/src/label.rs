@@ -490,6 +490,12 @@ impl Lattice {
         })
     }
 
+    /// Returns true if the integrity of a label is not that of ⊥: the text or the decision is not trusted.
+    pub fn is_untrusted(&mut self, label: Label) -> bool {
+        let integrity = self.reclassify(label, Label::BOTTOM);
+        !self.same(integrity, Label::BOTTOM)
+    }
+
     /// `toLabel`: the label that a value of the program denotes, if it denotes one.
     pub fn label_of(&mut self, data: &Data) -> Option<Label> {
         let base = self.algebra.read(data)?;

@@ -79,6 +79,7 @@ impl Allowed {
 pub struct Question {
     pub(crate) turn: Turn,
     pub(crate) args: Vec<(Name, Data, String)>,
+    pub(crate) is_decided: bool,
 }
 
 impl Question {
@@ -90,6 +91,11 @@ impl Question {
     /// The arguments, each with its label as it is written.
     pub fn args(&self) -> &[(Name, Data, String)] {
         &self.args
+    }
+
+    /// Returns true if untrusted data decided that the call is made: the conversation had it before.
+    pub fn is_decided(&self) -> bool {
+        self.is_decided
     }
 }
 

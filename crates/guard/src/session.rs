@@ -460,12 +460,13 @@ impl Session {
                         let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
                         return self.allowed(turn);
                     }
-                    Call::Approve { args, labels, .. } => {
+                    Call::Approve { args, labels, control, .. } => {
+                        let is_decided = machine.lattice().clone().is_untrusted(control);
                         let show = |l: &Label| machine.lattice().show(*l);
                         let args = args.into_iter().zip(&labels[..]).map(|((n, d), l)| (n, d, show(l)));
                         let args = args.collect();
                         let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
-                        return Decision::Asks(Question { turn, args });
+                        return Decision::Asks(Question { turn, args, is_decided });
                     }
                     // INVARIANT: the program of a turn asks no model, store or sample.
                     _ => unreachable!("a request that the program of a turn doesn't make"),

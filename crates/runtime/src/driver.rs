@@ -543,7 +543,7 @@ impl<'a> Driver<'a> {
         };
         let args = args.iter().zip(labels.iter().copied()).map(arg).collect();
         let mut lattice = explainer.lattice.clone();
-        let is_decided = lattice.reclassify(control, Label::BOTTOM) != Label::BOTTOM;
+        let is_decided = lattice.is_untrusted(control);
         let channel = lattice.data_of(channel);
         Approval { tool: tool.name.clone(), args, is_decided, channel }
     }

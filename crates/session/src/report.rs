@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 pub use entries::report::{as_diagnostic, as_json, refused_calls, shown_bits, unpriced, usage_json};
 
-/// A question whether a tool may be called, as JSON.
+/// A question whether a tool may be called, as JSON. `decided` says whether untrusted data decided that it is
+/// called; it is null if that is not known.
 pub fn waiting_json(w: &Waiting) -> Value {
     json!({
-        "run": w.run, "request": w.token, "tool": w.tool, "args": w.args, "asked": w.asked, "expires": w.expires,
+        "run": w.run, "request": w.token, "tool": w.tool, "args": w.args, "decided": w.is_decided,
+        "asked": w.asked, "expires": w.expires,
     })
 }
 

@@ -485,7 +485,8 @@ async def _attempt_async(read: ReadSet, name: str) -> _Set:
 
 
 def _approval(tool: str, told: dict[str, Any]) -> Approval:
-    return Approval(tool, told["args"], {n: _label(l) for n, l in told["labels"].items() if l != "[]"})
+    labels = {n: _label(l) for n, l in told["labels"].items() if l != "[]"}
+    return Approval(tool, told["args"], labels, decided=told["decided"])
 
 
 def _label(written: str) -> Any:

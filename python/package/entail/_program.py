@@ -83,6 +83,8 @@ class Approval:
     labels: dict[str, Any]
     #: For each argument with a label, the steps that brought it, in words.
     why: dict[str, list[str]] = field(default_factory=dict)
+    #: Whether untrusted data decided that the call is made, whatever its arguments are.
+    decided: bool = False
 
 
 @dataclass(frozen=True)

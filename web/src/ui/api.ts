@@ -41,6 +41,8 @@ export interface Approval {
   tool: string;
   args: { name: string; value: unknown; label: unknown }[];
   control: unknown;
+  /** Whether untrusted data decided that the call is made; `null` if that is not known. */
+  decided: boolean | null;
   asked: number;
   expires: number;
   /** Number of the request in the run; `null` if the program was not kept. */

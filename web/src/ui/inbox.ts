@@ -55,6 +55,7 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
         h("tbody", {}, ...approval.args.map((arg) => h("tr", {}, h("th", { scope: "row" }, arg.name), h("td", {}, h("code", {}, JSON.stringify(arg.value))), h("td", {}, label(arg.label))))),
       ),
       h("p", {}, h("b", {}, "The decision to make the call: "), label(approval.control)),
+      approval.decided ? h("p", { class: "warning" }, "Untrusted data decided that this call is made. The labels say so of every argument.") : null,
       h("p", {}, h("b", {}, "Why you are asked: "), ...because(approval)),
       approval.why?.some(hasOrigin)
         ? h("div", {}, h("p", {}, h("b", {}, "Where the labels come from:")), origins(approval.why, { open: transport().open }))

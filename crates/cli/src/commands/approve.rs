@@ -1,7 +1,7 @@
 //! `entail approve`: answers the questions of a run that waits, from another terminal or after its process
 //! has ended.
 
-use crate::approve::{self, MAX_ARGUMENT_CHARS};
+use crate::approve::{self, DECIDED, MAX_ARGUMENT_CHARS};
 use crate::args::ApproveArgs;
 use crate::passphrase;
 use crate::ui::{Exit, Ui};
@@ -149,6 +149,9 @@ pub(super) fn shown(w: &Waiting) -> String {
             visible(name, MAX_ARGUMENT_CHARS),
             visible(&value.to_string(), MAX_ARGUMENT_CHARS)
         );
+    }
+    if w.is_decided == Some(true) {
+        text.push_str(DECIDED);
     }
     let _ = write!(
         text,

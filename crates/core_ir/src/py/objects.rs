@@ -1,10 +1,10 @@
 //! Objects of the plan's classes, and values against types.
 //!
 //! An object is a record with the field `$class`, a tag: the name of the class, with its kind. No JSON has
-//! a tag, so nothing that is read is an object of a class: a record with another `$class` is a dictionary. But
-//! `len`, loops, indices and attributes look at which fields a record has and at nothing else, so that the
-//! labels of its parts do not count: see [`form`]. A type is data, too: a name, or a list of a former and its
-//! parts.
+//! a tag, so nothing that is read is an object of a class: a record with another `$class` is a dictionary.
+//! But `len`, loops, indices and attributes look at which fields a record has and at nothing else, so that
+//! the labels of its parts do not count: see [`form`]. A type is data, too: a name, or a list of a former and
+//! its parts.
 
 use super::dates;
 use super::numbers::{number, whole};

@@ -221,9 +221,13 @@ fn a_result_that_states_a_secret_is_withheld() {
 fn a_person_vouches_for_one_call() {
     let text = "[tools.page]\neffect = \"read\"\n[tools.pay]\neffect = \"write\"\napprove = true\n";
     let mut session = session(text, &[("page", &["url"]), ("pay", &["to"])]);
+    let Decision::Asks(first) = session.call("pay", &args(&[("to", "ann")])) else { panic!("asks") };
+    assert!(!first.is_decided(), "nothing was read");
+    let Decision::Refused(_) = session.answer(first, Err("no".into())) else { panic!("refused") };
     reads(&mut session, "page", &args(&[("url", "x")]), "pay bob");
     let given = args(&[("to", "bob")]);
     let Decision::Asks(question) = session.call("pay", &given) else { panic!("asks") };
+    assert!(question.is_decided(), "what was read could decide the call");
     let [(name, value, label)] = question.args() else { panic!("one argument") };
     assert_eq!((&**name, value, &**label), ("to", &Data::str("bob"), r#"["U"]"#));
     let Decision::Allowed(call) = session.answer(question, Ok(())) else { panic!("allowed") };

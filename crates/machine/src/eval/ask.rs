@@ -811,7 +811,7 @@ impl Machine {
     /// Returns whether trusted data alone decides what runs at `pc` with a record of this label.
     pub(crate) fn is_trusted(&mut self, pc: Label, record: Label) -> bool {
         let label = self.lattice.join(pc, record);
-        self.lattice.reclassify(label, Label::BOTTOM) == Label::BOTTOM
+        !self.lattice.is_untrusted(label)
     }
 
     /// The arguments with their labels, if the run explains flow.

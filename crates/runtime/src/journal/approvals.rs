@@ -55,6 +55,9 @@ pub struct Waiting {
     pub args: Json,
     /// Label of the decision to ask; null if it is not known.
     pub channel: Json,
+    /// True if untrusted data decided that the call is made ([`Approval::is_decided`]); `None` if it is not
+    /// known.
+    pub is_decided: Option<bool>,
     /// Time of the question, in milliseconds since 1970.
     pub asked: i64,
     /// Until when it can be answered.
@@ -189,13 +192,14 @@ impl KeptQuestion {
 
     /// The question and its answers as JSON.
     pub fn to_json(&self) -> Json {
-        let QuestionRow { token, tool, args, channel, asked, expires, .. } = &self.question;
+        let QuestionRow { token, tool, args, channel, is_decided, asked, expires, .. } = &self.question;
         let answer = |a: &Answer| {
             json!({"verdict": a.verdict, "reason": a.reason, "approver": a.approver, "decided": a.decided,
                 "signature": BASE64.encode(&a.signature)})
         };
         json!({
-            "token": token, "tool": tool, "args": args, "channel": channel, "asked": asked, "expires": expires,
+            "token": token, "tool": tool, "args": args, "channel": channel, "decided": is_decided, "asked": asked,
+            "expires": expires,
             "answers": self.answers.iter().map(answer).collect::<Json>(),
         })
     }
@@ -223,6 +227,7 @@ impl KeptQuestion {
             tool: text(json, "tool")?,
             args: text(json, "args")?,
             channel: text(json, "channel")?,
+            is_decided: json.get("decided").and_then(Json::as_bool),
             asked: time(json, "asked")?,
             expires: time(json, "expires")?,
             used: true,
@@ -378,13 +383,15 @@ struct QuestionRow {
     tool: String,
     args: String,
     channel: String,
+    is_decided: Option<bool>,
     asked: i64,
     expires: i64,
     used: bool,
 }
 
 impl QuestionRow {
-    const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL, channel";
+    const COLUMNS: &str = "run, strand, number, token, tool, args, asked, expires, used IS NOT NULL, channel, \
+         is_decided";
 
     fn read(r: &Row<'_>) -> Result<QuestionRow, DbError> {
         let strand = r.get::<i64>(1)?.cast_unsigned();
@@ -398,17 +405,19 @@ impl QuestionRow {
             expires: r.get(7)?,
             used: r.get(8)?,
             channel: r.get(9)?,
+            is_decided: r.get(10)?,
         })
     }
 
     /// The name of what it says.
     fn name(&self) -> String {
-        let QuestionRow { run, id, tool, args, channel, asked, .. } = self;
+        let QuestionRow { run, id, tool, args, channel, is_decided, asked, .. } = self;
         let strand = format!("{:x}", id.strand);
-        // Questions of before have no channel.
-        let said = match channel.as_str() {
-            "" => json!([run, strand, id.number, tool, args, asked]),
-            channel => json!([run, strand, id.number, tool, args, asked, channel]),
+        // Questions of before have no channel, or don't say what decided them.
+        let said = match (channel.as_str(), is_decided) {
+            ("", None) => json!([run, strand, id.number, tool, args, asked]),
+            (channel, None) => json!([run, strand, id.number, tool, args, asked, channel]),
+            (channel, Some(is)) => json!([run, strand, id.number, tool, args, asked, channel, is]),
         };
         hash(&said.to_string())
     }
@@ -428,6 +437,7 @@ impl QuestionRow {
             tool: approval.tool.to_string(),
             args: args.to_string(),
             channel: data_json(&approval.channel).to_string(),
+            is_decided: Some(approval.is_decided),
             asked,
             expires: asked.saturating_add(lifetime),
             used: false,
@@ -448,8 +458,8 @@ impl QuestionRow {
 
     fn insert(&self) -> Statement {
         Statement::new(
-            "INSERT INTO approvals (run, strand, number, token, tool, args, asked, expires, channel)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            "INSERT INTO approvals (run, strand, number, token, tool, args, asked, expires, channel, is_decided)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )
         .with(&*self.run)
         .with(self.id.strand.cast_signed())
@@ -460,6 +470,7 @@ impl QuestionRow {
         .with(self.asked)
         .with(self.expires)
         .with(&*self.channel)
+        .with(self.is_decided.map(i64::from))
     }
 
     /// The first answer of an approver.
@@ -470,8 +481,8 @@ impl QuestionRow {
     fn waiting(self) -> Waiting {
         let args = parse(&self.args).unwrap_or_default();
         let channel = parse(&self.channel).unwrap_or_default();
-        let QuestionRow { run, id, token, tool, asked, expires, .. } = self;
-        Waiting { token, run, id, tool, args, channel, asked, expires }
+        let QuestionRow { run, id, token, tool, is_decided, asked, expires, .. } = self;
+        Waiting { token, run, id, tool, args, channel, is_decided, asked, expires }
     }
 }
 
@@ -957,6 +968,29 @@ mod tests {
             office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key)).is_err()
         );
         assert_eq!((office.desk.take(&question), office.forged()), (None, vec![Forgery::Question]));
+    }
+
+    #[test]
+    fn a_question_says_whether_untrusted_data_decided_the_call() {
+        let office = office();
+        let decided = Approval { is_decided: true, ..paying("bob") };
+        office.desk.put("r", ID, &decided).unwrap();
+        let shown = || office.journal.waiting(None).unwrap().iter().map(|w| w.is_decided).collect::<Vec<_>>();
+        assert_eq!(shown(), [Some(true)]);
+        let kept = office.journal.kept_questions("r").unwrap();
+        let read = KeptQuestion::from_json("r", ID, &kept[&ID].to_json()).unwrap();
+        assert!(read.is_intact());
+        for other in ["0", "NULL"] {
+            let forge = Statement::new(format!("UPDATE approvals SET is_decided = {other}"));
+            office.journal.db.write(None, &[forge]).unwrap();
+            assert_eq!((shown(), office.forged()), (Vec::new(), vec![Forgery::Question]), "{other}");
+        }
+        // A journal of before doesn't say it.
+        let before =
+            QuestionRow { is_decided: None, ..QuestionRow::of("r", ID, &decided, now_millis(), 9999) };
+        let before = QuestionRow { token: before.name(), ..before };
+        office.journal.db.write(None, &[Statement::new("DELETE FROM approvals"), before.insert()]).unwrap();
+        assert_eq!(shown(), [None]);
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn card(info: &RunInfo, question: &Waiting, asking: Option<&Asking>) -> Value {
     });
     json!({
         "request": question.token, "run": question.run, "name": info.name, "tool": question.tool, "args": args,
-        "control": plain(&question.channel), "asked": question.asked, "expires": question.expires,
+        "control": plain(&question.channel), "decided": question.is_decided, "asked": question.asked, "expires": question.expires,
         "n": asking.and_then(|a| a.number(question)), "why": asking.and_then(|a| a.why(question)),
         "because": because, "refusedBefore": asking.and_then(|a| a.refused_before(question)),
     })

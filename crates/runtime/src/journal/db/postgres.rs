@@ -133,6 +133,9 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE runs ADD COLUMN ended BIGINT;       -- milliseconds since 1970
     CREATE INDEX entries_open ON entries (run) WHERE response IS NULL;
     CREATE INDEX runs_list ON runs (created, id)",
+    "
+    -- Whether untrusted data decided the call; null if it is not known.
+    ALTER TABLE approvals ADD COLUMN is_decided BIGINT",
 ];
 
 /// Looks at the schema `entail`: whether the journal's mark is there, whether anything else is, and how the

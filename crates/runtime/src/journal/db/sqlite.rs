@@ -72,6 +72,7 @@ const MORE_TABLES: &str = "
         expires INTEGER NOT NULL,
         used INTEGER,                   -- when the run took an answer
         channel TEXT NOT NULL DEFAULT '',   -- JSON of the label of the decision to ask; '' if it is not known
+        is_decided INTEGER,             -- whether untrusted data decided the call; null if it is not known
         PRIMARY KEY (run, strand, number)
     ) STRICT;
     CREATE TABLE IF NOT EXISTS answers (
@@ -108,6 +109,7 @@ const MORE_TABLES: &str = "
 /// Columns that journals of before may lack: table, name, type and default.
 const MORE_COLUMNS: &[(&str, &str, &str)] = &[
     ("approvals", "channel", "TEXT NOT NULL DEFAULT ''"),
+    ("approvals", "is_decided", "INTEGER"),
     // Milliseconds since 1970.
     ("entries", "written", "INTEGER"),
     ("runs", "ended", "INTEGER"),
