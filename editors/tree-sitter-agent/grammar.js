@@ -311,7 +311,7 @@ module.exports = grammar({
     // ----- types -----
 
     _type: ($) =>
-      choice($.builtin_type, $.generic_type, $.object_type, $.literal_type, $.refined_type, $._type_name),
+      choice($.builtin_type, $.generic_type, $.map_type, $.object_type, $.literal_type, $.refined_type, $._type_name),
 
     // The checker says that strings and numbers are not mixed.
     literal_type: ($) => prec.right(seq($._literal, repeat(seq("|", $._literal)))),
@@ -326,6 +326,8 @@ module.exports = grammar({
       choice('String', 'Number', 'Bool', 'Any', 'Int', 'Date', 'Time', 'Duration', 'Url', 'Email'),
 
     generic_type: ($) => seq(choice('List', 'Option'), "[", $._type, "]"),
+
+    map_type: ($) => seq('Map', "[", field("key", $._type), ",", field("value", $._type), "]"),
 
     object_type: ($) => seq('Obj', "{", list($.type_field), "}"),
 
@@ -533,7 +535,8 @@ module.exports = grammar({
 
     parameters_of_lambda: ($) => seq("(", list(choice($.identifier, word_as_name($))), ")"),
 
-    pair: ($) => seq(field("key", $._key), ":", field("value", $._expression)),
+    // The key of a map is a string.
+    pair: ($) => seq(field("key", choice($._key, $.string)), ":", field("value", $._expression)),
 
     // Of `quarantine(…)` only the word after it tells whether it is a call.
     call: ($) =>

@@ -138,6 +138,7 @@ module.exports = grammar({
       choice(
         $.builtin_type,
         $.generic_type,
+        $.map_type,
         $.enum_type,
         $.record_type,
         $.refined_type,
@@ -148,6 +149,8 @@ module.exports = grammar({
     builtin_type: () => choice('Str', 'Num', 'Bool', 'Null', 'Dyn'),
 
     generic_type: ($) => seq(choice('List', 'Option'), $._atomic_type),
+
+    map_type: ($) => seq('Map', field("key", $._atomic_type), field("value", $._atomic_type)),
 
     // A text behind a variant describes it.
     enum_type: ($) =>
@@ -164,7 +167,7 @@ module.exports = grammar({
     _type_key: ($) =>
       choice(
         $._name,
-        alias(choice('Str', 'Num', 'Bool', 'Null', 'Dyn', 'List', 'Option', 'Enum'), $.key),
+        alias(choice('Str', 'Num', 'Bool', 'Null', 'Dyn', 'List', 'Option', 'Map', 'Enum'), $.key),
       ),
 
     // ----- predicates -----

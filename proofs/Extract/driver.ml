@@ -407,6 +407,8 @@ let rec fits (t : json) (d : data) : bool =
       (match List.assoc_opt n (pairs_of ts) with Some t -> fits t d | None -> false)
   | Object [ ("variant", ts) ], DK (KTag n) ->
       (match List.assoc_opt n (pairs_of ts) with Some t -> fits t (DK KNull) | None -> false)
+  | Object [ ("map", Array [ k; v ]) ], DCon (CRec fs, ds) ->
+      List.for_all (fun f -> fits k (DK (KStr f))) fs && List.for_all (fits v) ds
   | Object [ ("pair", Array [ a; b ]) ], DCon (CPair, [ x; y ]) -> fits a x && fits b y
   | Object [ ("refined", Array [ t; p ]) ], _ -> fits t d && satisfies p d
   | _ -> false
@@ -429,6 +431,7 @@ let rec shape (t : json) (d : data) : data =
   | Object [ ("refined", Array [ t; _ ]) ], _ -> shape t d
   | Object [ ("record", ts) ], DCon (CRec fs, ds) ->
       DCon (CRec fs, List.map2 (fun f d -> match List.assoc_opt f (pairs_of ts) with Some t -> shape t d | None -> d) fs ds)
+  | Object [ ("map", Array [ _; v ]) ], DCon (CRec fs, ds) -> DCon (CRec fs, List.map (shape v) ds)
   | Object [ ("pair", Array [ a; b ]) ], DCon (CList, [ x; y ]) -> DCon (CPair, [ shape a x; shape b y ])
   | Object [ ("variant", ts) ], DK (KStr s) when List.mem_assoc s (pairs_of ts) -> DCon (CVariant s, [ DK KNull ])
   | Object [ ("variant", ts) ], DCon (CRec [ f ], [ d ]) when List.mem_assoc f (pairs_of ts) ->

@@ -471,6 +471,11 @@ BAD_GENERIC "A110" "a type that no call can decide"
 "The types in square brackets after the name of a `fn` are decided by the arguments of each call. So each is mentioned by a parameter and has a name that no other type and no case has. Inside of the `fn` nothing is known of its values: they can be handed on, put into lists and records, and compared with `==`."
 "fn none[T]() -> Option[T] { null }"
 "fn first[T](xs: List[T]) -> Option[T] { xs.find(x => true) }"
+
+BAD_KEY "A111" "a map with keys that are no texts"
+"The keys of a map are texts, as in JSON: a `String`, an enum, a type of literals, or a type of texts such as `Date`. A number becomes a key with `to_string(n)`."
+"fn ages() -> Map[Number, String] { {} }"
+"fn ages() -> Map[String, String] { {} }"
 }
 
 /// The explanation of a code of the surface language.

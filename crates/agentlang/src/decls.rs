@@ -794,7 +794,7 @@ pub(super) fn constant(e: &ast::Expr) -> Result<Data, Span> {
             _ => return Err(e.span),
         },
         ExprKind::List(items) => Data::list(items.iter().map(constant).collect::<Result<Vec<_>, _>>()?),
-        ExprKind::Record(fields) => {
+        ExprKind::Record(fields) | ExprKind::Map(fields) => {
             let fields = fields.iter().map(|(n, e)| Ok((core_ir::Name::from(n.text.as_str()), constant(e)?)));
             Data::record(fields.collect::<Result<Vec<_>, Span>>()?)
         }

@@ -9,6 +9,19 @@ pub(super) enum Operation {
     Prim(Prim),
     /// By an operation of the primitive `py` of this name.
     Named(&'static str),
+    /// By terms that look at the keys of a map.
+    OfMap(MapOperation),
+}
+
+/// An operation on a map that no primitive is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MapOperation {
+    /// The value of a key, or null or another value if the map lacks it.
+    Get,
+    /// The values, in the order of their keys.
+    Values,
+    /// Records of the keys and values.
+    Items,
 }
 
 use Operation::Named;
@@ -30,7 +43,12 @@ pub(super) fn known_as(name: &str) -> Option<&'static str> {
     Some(match name {
         "len" | "size" | "count_of" => "length",
         "push" | "add" => "append",
-        "includes" | "has" | "indexOf" => "contains",
+        "includes" | "indexOf" => "contains",
+        "has_key" | "contains_key" | "containsKey" | "hasOwnProperty" => "has",
+        "entries" | "to_pairs" => "items",
+        "put" | "insert" => "set",
+        "delete" => "remove",
+        "getOrDefault" | "get_or" | "get_or_default" => "get",
         "startsWith" | "startswith" => "starts_with",
         "endsWith" | "endswith" => "ends_with",
         "toUpperCase" | "uppercase" => "upper",
@@ -60,30 +78,27 @@ pub(super) fn known_as(name: &str) -> Option<&'static str> {
 pub(super) fn instead_of(name: &str) -> Option<&'static str> {
     Some(match name {
         "not" => "`not` is written `!`",
-        "get" | "getattr" | "get_or_default" => {
-            "a field is read with `.name`; one that may be missing has the type `Option[…]`"
-        }
+        "getattr" => "a field is read with `.name`; one that may be missing has the type `Option[…]`",
         "print" | "println" | "log" | "debug" => "nothing is printed: a pipeline returns its result",
         "isinstance" | "type" | "typeof" | "instanceof" => {
             "types are known before the run; look at a case with `match`"
         }
-        "enumerate" | "entries" => "write `zip(range(0, length(xs)), xs)`: a list of `{ first, second }`",
+        "enumerate" => "write `zip(range(0, length(xs)), xs)`: a list of `{ first, second }`",
         "forEach" | "for_each" => "write `for x in xs { … }`",
         "format" | "sprintf" | "concat" => "write the values into a text: `f\"… {x} …\"`",
         "pow" | "sqrt" | "exp" => "there are only exact numbers: multiply, or use `fold` over a `range`",
         "is_empty" | "isEmpty" | "empty" => "write `length(xs) == 0`",
         "first" | "head" => "write `xs[0]`, or `xs.find(x => true)` for a list that may be empty",
         "last" => "write `xs[length(xs) - 1]`",
-        "pop" | "shift" | "remove" | "delete" => {
-            "no function changes its list: `slice` and `filter` give a new one"
-        }
+        "pop" | "shift" => "no function changes its list: `slice` and `filter` give a new one",
         "input" | "argv" => "inputs are the parameters of a pipeline",
         "open" | "read" | "fetch" | "request" | "requests" => "what is outside is reached by a `tool`",
         "sleep" | "wait" => "a call waits by itself, and `timeout n` says how long",
         "parse" | "loads" | "dumps" | "stringify" => {
             "a task or tool returns values of its type, so no JSON has to be read; `to_string(x)` shows a value"
         }
-        "list" | "dict" | "set" | "tuple" => "a list is written `[…]`, and a record `{ field: value }`",
+        "dict" => "a map is written `{ \"key\": value }`, and a record `{ field: value }`",
+        "list" | "tuple" => "a list is written `[…]`, and a record `{ field: value }`",
         "range_inclusive" | "rangeTo" => "write `range(from, to + 1)`",
         "now" | "today" | "random" | "uuid" => {
             "a function only computes: this is a `tool` with `builtin` or a handler"
@@ -124,10 +139,10 @@ fn string_to_string(types: &[Type]) -> Option<Type> {
 pub(super) const ALL: &[Function] = &[
     Function {
         name: "length",
-        signature: "length(String | List[T]) -> Number",
+        signature: "length(String | List[T] | Map[K, V]) -> Number",
         operation: Operation::Prim(Prim::Length),
         ty: |t| match t {
-            [Type::List(_)] => Some(Type::Num),
+            [Type::List(_) | Type::Map(_)] => Some(Type::Num),
             [t] if is(t, &Type::Str) => Some(Type::Num),
             _ => None,
         },
@@ -283,6 +298,85 @@ pub(super) const ALL: &[Function] = &[
         ty: extreme,
     },
     Function {
+        name: "keys",
+        signature: "keys(Map[K, V]) -> List[K]",
+        operation: Operation::Prim(Prim::Keys),
+        ty: |t| match t {
+            [Type::Map(of)] => Some(Type::list(of.0.clone())),
+            _ => None,
+        },
+    },
+    Function {
+        name: "values",
+        signature: "values(Map[K, V]) -> List[V]",
+        operation: Operation::OfMap(MapOperation::Values),
+        ty: |t| match t {
+            [Type::Map(of)] => Some(Type::list(of.1.clone())),
+            _ => None,
+        },
+    },
+    Function {
+        name: "items",
+        signature: "items(Map[K, V]) -> List[Obj{key: K, value: V}]",
+        operation: Operation::OfMap(MapOperation::Items),
+        ty: |t| match t {
+            [Type::Map(of)] => {
+                let fields = [("key".into(), of.0.clone()), ("value".into(), of.1.clone())];
+                Some(Type::list(Type::record(fields)))
+            }
+            _ => None,
+        },
+    },
+    Function {
+        name: "get",
+        signature: "get(Map[K, V], K) -> Option[V], get(Map[K, V], K, V) -> V",
+        operation: Operation::OfMap(MapOperation::Get),
+        ty: |t| match t {
+            [Type::Map(of), key] if is(key, &Type::Str) => Some(looked_up(&of.1)),
+            [Type::Map(of), key, other] if is(key, &Type::Str) => super::types::join(&of.1, other),
+            _ => None,
+        },
+    },
+    Function {
+        name: "has",
+        signature: "has(Map[K, V], K) -> Bool",
+        operation: Operation::Prim(Prim::Has),
+        ty: |t| match t {
+            [Type::Map(_), key] => is(key, &Type::Str).then_some(Type::Bool),
+            _ => None,
+        },
+    },
+    Function {
+        name: "set",
+        signature: "set(Map[K, V], K, V) -> Map[K, V]",
+        operation: Named("agent.set"),
+        ty: |t| match t {
+            [Type::Map(of), key, value] if is(key, &Type::Str) => {
+                let join = super::types::join;
+                Some(Type::map(join(&of.0, key)?, join(&of.1, value)?))
+            }
+            _ => None,
+        },
+    },
+    Function {
+        name: "remove",
+        signature: "remove(Map[K, V], K) -> Map[K, V]",
+        operation: Named("agent.remove"),
+        ty: |t| match t {
+            [Type::Map(_), key] => is(key, &Type::Str).then(|| t[0].clone()),
+            _ => None,
+        },
+    },
+    Function {
+        name: "merge",
+        signature: "merge(Map[K, V], Map[K, V]) -> Map[K, V]",
+        operation: Named("agent.merge"),
+        ty: |t| match t {
+            [Type::Map(_), Type::Map(_)] => super::types::join(&t[0], &t[1]),
+            _ => None,
+        },
+    },
+    Function {
         name: "starts_with",
         signature: "starts_with(String, String) -> Bool",
         operation: Named("agent.starts_with"),
@@ -401,6 +495,14 @@ pub(super) fn is_ordered(t: &Type) -> bool {
 
 fn number_to_number(types: &[Type]) -> Option<Type> {
     matches!(types, [t] if is(t, &Type::Num)).then_some(Type::Num)
+}
+
+/// The type of the value of a key that a map may lack.
+pub(super) fn looked_up(value: &Type) -> Type {
+    match value {
+        Type::Option(_) | Type::Null | Type::Dyn => value.clone(),
+        value => Type::option(value.clone()),
+    }
 }
 
 fn list_or_text(types: &[Type]) -> Option<Type> {

@@ -36,6 +36,7 @@ pub(super) fn mentions(ty: &Type, generics: &HashSet<String>) -> bool {
         _ if name_of(ty, generics).is_some() => true,
         Type::List(t) | Type::Option(t) => mentions(t, generics),
         Type::Record(parts) | Type::Variant(parts) => parts.iter().any(|(_, t)| mentions(t, generics)),
+        Type::Map(of) => mentions(&of.0, generics) || mentions(&of.1, generics),
         Type::Refined(r) => mentions(&r.0, generics),
         _ => false,
     })
@@ -53,6 +54,7 @@ pub(super) fn replaced(ty: &Type, generics: &HashSet<String>, f: &dyn Fn(&Name) 
         t if name_of(t, generics).is_some() => name_of(t, generics).map_or(Type::Dyn, f),
         Type::List(t) => Type::list(replaced(t, generics, f)),
         Type::Option(t) => Type::option(replaced(t, generics, f)),
+        Type::Map(of) => Type::map(replaced(&of.0, generics, f), replaced(&of.1, generics, f)),
         Type::Record(parts) => Type::record(all(parts)),
         Type::Variant(parts) => Type::Variant(all(parts).into()),
         // A condition holds of whatever the call decides: the length of a list bounds loops.
@@ -73,6 +75,9 @@ pub(super) fn choose(declared: &Type, found: &Type, generics: &HashSet<String>, 
     }
     stacker::maybe_grow(64 << 10, 1 << 20, || match (declared, found) {
         (Type::List(d), Type::List(f)) | (Type::Option(d), Type::Option(f)) => choose(d, f, generics, chosen),
+        (Type::Map(d), Type::Map(f)) => {
+            choose(&d.0, &f.0, generics, chosen) && choose(&d.1, &f.1, generics, chosen)
+        }
         (Type::Refined(d), f) => choose(&d.0, f, generics, chosen),
         // `null` says nothing of what would be there.
         (Type::Option(_), Type::Null) => true,
@@ -100,6 +105,10 @@ pub(super) fn collect(ty: &Type, generics: &HashSet<String>, out: &mut Vec<Name>
         Type::List(t) | Type::Option(t) => collect(t, generics, out),
         Type::Record(parts) | Type::Variant(parts) => {
             parts.iter().for_each(|(_, t)| collect(t, generics, out))
+        }
+        Type::Map(of) => {
+            collect(&of.0, generics, out);
+            collect(&of.1, generics, out);
         }
         Type::Refined(r) => collect(&r.0, generics, out),
         _ => {}

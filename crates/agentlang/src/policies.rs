@@ -273,7 +273,7 @@ impl Writer<'_> {
             ExprKind::List(items) => {
                 Node::List(items.iter().map(|item| self.value(item)).collect::<Option<_>>()?)
             }
-            ExprKind::Record(fields) => {
+            ExprKind::Record(fields) | ExprKind::Map(fields) => {
                 let mut table = Table::default();
                 for (name, value) in fields {
                     let value = self.value(value)?;

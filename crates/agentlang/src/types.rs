@@ -386,6 +386,12 @@ impl Types {
                 let (t, n) = self.resolve(inner, generics, out);
                 (Type::list(t), n + 1)
             }
+            TypeKind::Map(of) => {
+                let (key, n) = self.resolve(&of.0, generics, out);
+                let (value, m) = self.resolve(&of.1, generics, out);
+                let key = map_key(key, of.0.span, out);
+                (Type::map(key, value), n.saturating_add(m).saturating_add(1))
+            }
             TypeKind::Option(inner) => {
                 let (t, n) = self.resolve(inner, generics, out);
                 (Type::option(t), n + 1)
@@ -457,9 +463,13 @@ impl Types {
             ("void" | "None" | "unit" | "Unit" | "undefined" | "never", _) => {
                 d.help("every pipeline, task and tool returns a value: a `String` or a `Bool`, for example")
             }
-            ("any" | "unknown" | "object" | "Object" | "dict" | "Dict" | "JSON" | "Json", _) => {
+            ("any" | "unknown" | "object" | "Object" | "JSON" | "Json", _) => {
                 d.help("a record with known fields is `Obj{ name: Type }`, and data of any shape is `Any`")
             }
+            ("dict" | "Dict" | "Map" | "map" | "HashMap" | "Mapping" | "Record", _) => d.help(
+                "a map is written `Map[String, Type]`, a record with known fields `Obj{ name: Type }`, and data of any \
+                 shape is `Any`",
+            ),
             ("list" | "array" | "Array", _) => d.help("a list is written `List[Type]`"),
             ("bool" | "boolean" | "Boolean", _) => super::check::suggest(d, "Bool"),
             (_, Some(near)) => super::check::suggest(d, near),
@@ -498,6 +508,21 @@ fn standard_name(base: &Type, pred: &Pred) -> Option<&'static str> {
         (Type::Num, Pred::Schema(_)) => whole().filter(|w| w == pred).map(|_| INT),
         _ => None,
     }
+}
+
+/// The type of the keys of a map, which are texts in JSON.
+fn map_key(key: Type, at: Span, out: &mut Vec<Diagnostic>) -> Type {
+    if key.is_subtype(&Type::Str) {
+        return if key == Type::Dyn { Type::Str } else { key };
+    }
+    let d =
+        Diagnostic::error(codes::BAD_KEY, format!("the keys of a map are texts, found {}", show(&key)), at);
+    out.push(match plain(&key) {
+        Type::Num => d.help("write `Map[String, …]`, and the number as a text: `m[to_string(n)]`"),
+        Type::Option(_) => d.help("a key is never null: write the type inside of the option"),
+        _ => d.help("write `Map[String, …]`; an enum, a `Date` and other types of texts are keys, too"),
+    });
+    Type::Str
 }
 
 /// The name of a value in a condition after `where`.
@@ -568,6 +593,7 @@ fn without(ty: &Type, drops: &dyn Fn(&Type) -> bool) -> Type {
         Type::Refined(r) if drops(ty) => without(&r.0, drops),
         Type::List(t) => Type::list(without(t, drops)),
         Type::Option(t) => Type::option(without(t, drops)),
+        Type::Map(of) => Type::map(without(&of.0, drops), without(&of.1, drops)),
         Type::Record(fields) => Type::record(all(fields)),
         Type::Variant(cases) => Type::Variant(all(cases).into()),
         other => other.clone(),
@@ -582,7 +608,7 @@ pub(super) fn base(mut ty: Type) -> Type {
     ty
 }
 
-/// Returns the most items that a list of this type has, if the type says so.
+/// Returns the most items that a list, or keys that a map, of this type has, if the type says so.
 pub(super) fn most_items(ty: &Type) -> Option<u64> {
     let most = |pred: &Pred| match pred {
         Pred::Compare(Measure::Length, Comparison::Le | Comparison::Eq, n) => n.floor().to_usize(),
@@ -603,7 +629,7 @@ pub(super) fn most_items(ty: &Type) -> Option<u64> {
         }
         ty = &r.0;
     }
-    least.filter(|_| matches!(ty, Type::List(_)))
+    least.filter(|_| matches!(ty, Type::List(_) | Type::Map(_)))
 }
 
 /// Reason why a condition can hold of no value of a type.
@@ -616,9 +642,9 @@ fn unsuitable(pred: &Pred, ty: &Type) -> Option<String> {
             wrong("only a Number can be compared like that")
         }
         (Pred::Compare(Measure::Length, ..), t)
-            if !matches!(t, Type::Str | Type::Enum(_) | Type::List(_)) =>
+            if !matches!(t, Type::Str | Type::Enum(_) | Type::List(_) | Type::Map(_)) =>
         {
-            wrong("only a String or a list has a length")
+            wrong("only a String, a list or a map has a length")
         }
         (Pred::Compare(Measure::Words, ..) | Pred::Matches(_) | Pred::Contains(_), t)
             if !t.is_subtype(&Type::Str) =>
@@ -707,6 +733,7 @@ fn names_in(written: &[&TypeExpr]) -> Vec<String> {
         match &t.kind {
             TypeKind::Name(n) => out.push(n.clone()),
             TypeKind::List(t) | TypeKind::Option(t) => work.push(t),
+            TypeKind::Map(of) => work.extend([&of.0, &of.1]),
             TypeKind::Obj(fields) => work.extend(fields.iter().map(|f| &f.ty)),
             TypeKind::Where(t, _) => work.push(t),
             TypeKind::Literals(_) | TypeKind::Error => {}
@@ -744,6 +771,13 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
         Type::Option(t) => {
             out.push_str("Option[");
             write(t, out, longest);
+            out.push(']');
+        }
+        Type::Map(of) => {
+            out.push_str("Map[");
+            write(&of.0, out, longest);
+            out.push_str(", ");
+            write(&of.1, out, longest);
             out.push(']');
         }
         Type::Record(fields) => {
@@ -801,6 +835,7 @@ pub(super) fn fits(actual: &Type, wanted: &Type) -> bool {
         (Type::Option(a), Type::Option(w)) => fits(a, w),
         (_, Type::Option(w)) => fits(actual, w),
         (Type::List(a), Type::List(w)) => fits(a, w),
+        (Type::Map(a), Type::Map(w)) => fits(&a.0, &w.0) && fits(&a.1, &w.1),
         (Type::Record(a), Type::Record(w)) => {
             w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && fits(have, want)))
         }
@@ -821,6 +856,7 @@ pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
         (Type::Null, Type::Option(_)) => true,
         (Type::Option(a), Type::Option(w)) | (Type::List(a), Type::List(w)) => certain(a, w),
         (_, Type::Option(w)) => certain(actual, w),
+        (Type::Map(a), Type::Map(w)) => certain(&a.0, &w.0) && certain(&a.1, &w.1),
         (Type::Record(a), Type::Record(w)) => {
             w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && certain(have, want)))
         }
@@ -844,6 +880,7 @@ pub(super) fn optional(a: &Type, b: &Type) -> Option<Type> {
         (Type::Option(x), y) | (y, Type::Option(x)) => optional(x, y).map(Type::option),
         (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
         (Type::List(x), Type::List(y)) => optional(x, y).map(Type::list),
+        (Type::Map(x), Type::Map(y)) => Some(Type::map(optional(&x.0, &y.0)?, optional(&x.1, &y.1)?)),
         (Type::Record(x), Type::Record(y)) if x.len() == y.len() => {
             let fields = x.iter().map(|(n, t)| {
                 let (_, u) = y.iter().find(|(m, _)| m == n)?;
@@ -880,6 +917,7 @@ pub(super) fn why_not(actual: &Type, expected: &Type) -> Option<String> {
             })
         }
         (Type::List(a), Type::List(e)) => why_not(a, e).map(|why| format!("in the items: {why}")),
+        (Type::Map(a), Type::Map(e)) => why_not(&a.1, &e.1).map(|why| format!("in the values: {why}")),
         (Type::Option(a), Type::Option(e)) => why_not(a, e),
         _ => None,
     }
@@ -898,6 +936,7 @@ pub(super) fn join(a: &Type, b: &Type) -> Option<Type> {
         }
         (Type::Enum(_), Type::Enum(_)) => Some(Type::Str),
         (Type::List(x), Type::List(y)) => join(x, y).map(Type::list),
+        (Type::Map(x), Type::Map(y)) => Some(Type::map(join(&x.0, &y.0)?, join(&x.1, &y.1)?)),
         (Type::Option(x), Type::Option(y)) => join(x, y).map(Type::option),
         (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
         (Type::Option(x), y) | (y, Type::Option(x)) => join(x, y).map(Type::option),

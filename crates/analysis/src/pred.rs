@@ -63,7 +63,7 @@ pub fn possible(p: &Pred, ty: &Type) -> Answer {
         Type::Bool => (vec![DataKind::Bool], None),
         Type::Null => (vec![DataKind::Null], None),
         Type::List(_) => (vec![DataKind::List], None),
-        Type::Record(_) => (vec![DataKind::Record], None),
+        Type::Record(_) | Type::Map(_) => (vec![DataKind::Record], None),
         Type::Pair(_) | Type::Variant(_) => (vec![DataKind::Other], None),
         Type::Enum(e) => {
             (vec![DataKind::Str], Some(Pred::OneOf(e.variants.iter().map(|v| Data::str(&**v)).collect())))

@@ -442,6 +442,7 @@ fn type_json(t: &Type) -> Value {
         Type::Enum(e) => json!({"enum": [*e.name, names_json(&e.variants)]}),
         Type::Variant(tags) => json!({"variant": fields_json(tags)}),
         Type::Pair(p) => json!({"pair": [type_json(&p.0), type_json(&p.1)]}),
+        Type::Map(p) => json!({"map": [type_json(&p.0), type_json(&p.1)]}),
         Type::Fun(f) => json!({"function": [type_json(&f.0), row_json(&f.1), type_json(&f.2)]}),
         Type::Refined(r) => json!({"refined": [type_json(&r.0), pred_json(&r.1)]}),
     })
@@ -1162,6 +1163,10 @@ impl ExchangeReader {
                 "pair" => {
                     let [a, b] = self.parts::<2>(&p)?;
                     Type::Pair(Arc::new((self.ty(&a)?, self.ty(&b)?)))
+                }
+                "map" => {
+                    let [key, value] = self.parts::<2>(&p)?;
+                    Type::map(self.ty(&key)?, self.ty(&value)?)
                 }
                 "function" => {
                     let [a, e, b] = self.parts::<3>(&p)?;

@@ -431,7 +431,7 @@ impl fmt::Display for Type {
 
 fn type_text(t: &Type, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let atom = |t: &Type| match t {
-        Type::List(_) | Type::Option(_) | Type::Fun(_) | Type::Pair(_) => format!("({t})"),
+        Type::List(_) | Type::Option(_) | Type::Map(_) | Type::Fun(_) | Type::Pair(_) => format!("({t})"),
         _ => t.to_string(),
     };
     let fields = |fields: &[(Name, Type)], f: &mut fmt::Formatter<'_>| {
@@ -468,6 +468,7 @@ fn type_text(t: &Type, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             fields(v, f)?;
             f.write_str(">")
         }
+        Type::Map(p) => write!(f, "Map {} {}", atom(&p.0), atom(&p.1)),
         Type::Pair(p) => write!(f, "{} * {}", atom(&p.0), atom(&p.1)),
         Type::Fun(t) => {
             let (param, effects, result) = &**t;

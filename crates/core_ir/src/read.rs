@@ -74,6 +74,10 @@ impl Type {
                 let (_, t) = known.ok_or_else(|| unknown(name, types, path))?;
                 t.no_stranger(d, &format!("{path}.{name}"))
             }),
+            (Type::Map(of), Data::Record(fields)) => fields.iter().try_for_each(|(name, d)| {
+                let key = Json::from(diagnostics::clip(name));
+                of.1.no_stranger(d, &format!("{path}[{key}]"))
+            }),
             _ => Ok(()),
         })
     }
@@ -88,6 +92,7 @@ impl Type {
             Type::Record(fields) => {
                 stacker::maybe_grow(32 * 1024, 1024 * 1024, || fields.iter().all(|(_, t)| t.is_plain()))
             }
+            Type::Map(of) => stacker::maybe_grow(32 * 1024, 1024 * 1024, || of.1.is_plain()),
             Type::Refined(r) => stacker::maybe_grow(32 * 1024, 1024 * 1024, || r.0.is_plain()),
             Type::Variant(_) | Type::Pair(_) => false,
         }
@@ -107,6 +112,9 @@ impl Type {
                 };
                 (name.clone(), shaped)
             })),
+            (Type::Map(of), Data::Record(fields)) => {
+                Data::record(fields.iter().map(|(name, d)| (name.clone(), of.1.shape(d.clone()))))
+            }
             (Type::Pair(t), Data::List(items)) if items.len() == 2 => {
                 Data::Pair(Arc::new((t.0.shape(items[0].clone()), t.1.shape(items[1].clone()))))
             }

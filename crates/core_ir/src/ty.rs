@@ -2,6 +2,7 @@
 
 use crate::{Data, EffectRow, Name, Pred};
 use diagnostics::clip;
+use serde_json::Value as Json;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -97,6 +98,9 @@ pub enum Type {
     Option(Arc<Type>),
     /// An object with at least these fields.
     Record(Arc<[(Name, Type)]>),
+    /// An object with any fields: each name is of the first type, a subtype of `Str`, and each value of the
+    /// second.
+    Map(Arc<(Type, Type)>),
     /// One of the declared strings.
     Enum(Arc<EnumType>),
     /// A tag with a payload; a tag without payload has payload type `Null`.
@@ -125,6 +129,11 @@ impl Type {
         Type::Record(fields.into_iter().collect())
     }
 
+    /// `Map τ τ'`.
+    pub fn map(key: Type, value: Type) -> Type {
+        Type::Map(Arc::new((key, value)))
+    }
+
     /// `τ →ε τ'`.
     pub fn fun(param: Type, effects: EffectRow, result: Type) -> Type {
         Type::Fun(Arc::new((param, effects, result)))
@@ -133,7 +142,7 @@ impl Type {
     /// Returns true if some value of the type is, or contains, a record.
     pub fn may_hold_records(&self) -> bool {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self {
-            Type::Dyn | Type::Record(_) => true,
+            Type::Dyn | Type::Record(_) | Type::Map(_) => true,
             Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => false,
             Type::List(t) | Type::Option(t) => t.may_hold_records(),
             Type::Variant(tags) => tags.iter().any(|(_, t)| t.may_hold_records()),
@@ -176,7 +185,9 @@ impl Type {
             (Type::Variant(a), Type::Variant(e)) => {
                 a.iter().all(|(name, have)| e.iter().any(|(n, want)| n == name && have.is_subtype(want)))
             }
-            (Type::Pair(a), Type::Pair(e)) => a.0.is_subtype(&e.0) && a.1.is_subtype(&e.1),
+            (Type::Pair(a), Type::Pair(e)) | (Type::Map(a), Type::Map(e)) => {
+                a.0.is_subtype(&e.0) && a.1.is_subtype(&e.1)
+            }
             (Type::Fun(a), Type::Fun(e)) => e.0.is_subtype(&a.0) && a.1.within(&e.1) && a.2.is_subtype(&e.2),
             _ => false,
         }
@@ -236,6 +247,7 @@ impl Type {
                 text.push_str(&match step {
                     DataStep::Item(i) => format!("[{i}]"),
                     DataStep::Field(name) => format!(".{name}"),
+                    DataStep::Key(key) => format!("[{}]", Json::from(clip(key))),
                     DataStep::Payload(tag) => format!("`{tag}"),
                 });
             }
@@ -266,6 +278,7 @@ impl Type {
                 t => format!("{} or null", t.in_words()),
             },
             Type::Record(_) => "a record".into(),
+            Type::Map(_) => "a map".into(),
             Type::Enum(e) => format!("one of {}", names(&mut e.variants.iter())),
             Type::Variant(tags) => format!("a tag, one of {}", names(&mut tags.iter().map(|(n, _)| n))),
             Type::Pair(_) => "a pair".into(),
@@ -278,7 +291,7 @@ impl Type {
     fn check_part<'t>(
         &'t self,
         step: DataStep<'t>,
-        data: &Data,
+        data: &'t Data,
         path: &mut Vec<DataStep<'t>>,
         steps: &mut u64,
     ) -> Result<(), String> {
@@ -292,7 +305,7 @@ impl Type {
     /// On failure `path` is left at the place of the mismatch.
     fn check_at<'t>(
         &'t self,
-        data: &Data,
+        data: &'t Data,
         path: &mut Vec<DataStep<'t>>,
         steps: &mut u64,
     ) -> Result<(), String> {
@@ -329,6 +342,15 @@ impl Type {
                     }
                 }
             }),
+            (Type::Map(of), Data::Record(found)) => found.iter().try_for_each(|(name, d)| {
+                if of.0 != Type::Str
+                    && let Err((_, why)) = of.0.check_counting(&Data::str(&**name), steps)
+                {
+                    path.push(DataStep::Key(name));
+                    return Err(format!("a key that can't be one: {why}"));
+                }
+                of.1.check_part(DataStep::Key(name), d, path, steps)
+            }),
             (Type::Variant(tags), Data::Tag(name, payload)) => {
                 *steps += tags.len() as u64 / 16;
                 match tags.iter().find(|(n, _)| n == name) {
@@ -354,12 +376,32 @@ impl Type {
 enum DataStep<'t> {
     Item(usize),
     Field(&'t str),
+    Key(&'t str),
     Payload(&'t str),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_map_is_checked_key_by_key() {
+        let e = Type::Enum(Arc::new(EnumType::new("E", vec!["a".into(), "b".into()])));
+        let ty = Type::map(e.clone(), Type::Num);
+        let of = |text: &str| Data::from_json(&serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!(ty.check(&of(r#"{"a": 1}"#)), Ok(()));
+        let wrong = |text: &str| ty.check(&of(text)).unwrap_err();
+        assert_eq!(wrong(r#"{"a": "x"}"#).0, r#"$["a"]"#);
+        assert_eq!(
+            wrong(r#"{"c": 1}"#),
+            (r#"$["c"]"#.into(), "a key that can't be one: expected one of a, b, found `c`".into())
+        );
+        assert_eq!(wrong("[]").1, "expected a map, found a list");
+        assert!(
+            ty.is_subtype(&Type::map(Type::Str, Type::Num))
+                && !Type::map(Type::Str, Type::Num).is_subtype(&ty)
+        );
+    }
 
     fn name(s: &str) -> Name {
         Name::from(s)

@@ -65,6 +65,10 @@ fn example(ty: &Type) -> Value {
         Type::Record(fields) => {
             Value::Object(fields.iter().map(|(n, t)| (n.to_string(), example(t))).collect())
         }
+        Type::Map(of) => match example(&of.0) {
+            Value::String(key) => json!({key: example(&of.1)}),
+            _ => json!({}),
+        },
         Type::Enum(e) => e.variants.first().map_or(Value::Null, |v| json!(&**v)),
         Type::Refined(r) => example(&r.0),
         Type::Null | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => Value::Null,

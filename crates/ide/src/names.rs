@@ -380,6 +380,7 @@ impl Walk {
                     self.put(Kind::Type, n, t.span, false);
                 }
                 TypeKind::List(t) | TypeKind::Option(t) => work.push(t),
+                TypeKind::Map(of) => work.extend([&of.0, &of.1]),
                 TypeKind::Obj(fields) => {
                     self.names.fields.extend(fields.iter().map(|f| f.name.text.clone()));
                     work.extend(fields.iter().map(|f| &f.ty));

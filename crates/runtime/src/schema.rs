@@ -137,6 +137,28 @@ impl SchemaWriter {
                     .collect::<Option<Vec<_>>>()?;
                 object(properties)
             }
+            // Providers' strict subset asks each object for its fields.
+            Type::Map(of) => {
+                self.strict = false;
+                let value = self.schema(&of.1, depth + 1)?;
+                match keys(&of.0) {
+                    Keys::Any => json!({"type": "object", "additionalProperties": value}),
+                    Keys::Names(e) => {
+                        let all = e.variants.iter().map(|v| (v.to_string(), value.clone()));
+                        let all: Map<String, Json> = all.collect();
+                        json!({"type": "object", "properties": all, "additionalProperties": false})
+                    }
+                    Keys::Pattern(pattern) => json!({
+                        "type": "object",
+                        "patternProperties": {pattern: value},
+                        "additionalProperties": false,
+                    }),
+                    Keys::Unknown => {
+                        self.exact = false;
+                        json!({"type": "object", "additionalProperties": value})
+                    }
+                }
+            }
             Type::Enum(e) => self.enumeration(e),
             Type::Variant(tags) => {
                 // A tag whose payload may be null may be written without one.
@@ -170,6 +192,26 @@ impl SchemaWriter {
                 base
             }
         })
+    }
+}
+
+/// Keys of a map, as far as a schema can say them.
+enum Keys<'t> {
+    Any,
+    Names(&'t EnumType),
+    Pattern(&'t str),
+    Unknown,
+}
+
+fn keys(ty: &Type) -> Keys<'_> {
+    match ty {
+        Type::Str => Keys::Any,
+        Type::Enum(e) => Keys::Names(e),
+        Type::Refined(r) => match (&r.0, &r.1) {
+            (Type::Str, Pred::Matches(pattern)) if is_portable(pattern) => Keys::Pattern(pattern),
+            _ => Keys::Unknown,
+        },
+        _ => Keys::Unknown,
     }
 }
 
@@ -243,6 +285,9 @@ fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
         }
         (Pred::Compare(Measure::Length, c, n), Type::List(_)) => {
             bound_count(fields, "minItems", "maxItems", *c, n)
+        }
+        (Pred::Compare(Measure::Length, c, n), Type::Map(_)) => {
+            bound_count(fields, "minProperties", "maxProperties", *c, n)
         }
         (Pred::Compare(Measure::Value, c, n), Type::Num) => bound_value(fields, *c, n),
         (Pred::Schema(s), Type::Num) if s.source().to_json() == json!({"type": "integer"}) => {

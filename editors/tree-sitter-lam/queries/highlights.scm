@@ -22,7 +22,7 @@
   "untrusted" "secret"
 ] @keyword.storage.modifier
 
-[ "Str" "Num" "Bool" "Null" "Dyn" "List" "Option" "Enum" ] @type.builtin
+[ "Str" "Num" "Bool" "Null" "Dyn" "List" "Option" "Map" "Enum" ] @type.builtin
 
 [ "sample" "conversation" "state" ] @type
 

@@ -182,6 +182,11 @@ impl Checker<'_> {
                 }
                 of_name.clone()
             }
+            (ExprKind::Record(entries) | ExprKind::Map(entries), Type::Map(types)) if !entries.is_empty() => {
+                let all = entries.iter().map(|(_, e)| of(e, &types.1));
+                let value = all.map(Some).reduce(|a, b| join(&a?, &b?)).flatten();
+                value.map_or_else(|| found.clone(), |value| Type::map(types.0.clone(), value))
+            }
             (ExprKind::Record(fields), Type::Record(types)) => Type::record(types.iter().map(|(n, t)| {
                 let value = fields.iter().find(|(m, _)| *m.text == **n);
                 (n.clone(), value.map_or_else(|| t.clone(), |(_, e)| of(e, t)))
@@ -311,6 +316,11 @@ impl Checker<'_> {
             ExprKind::OptionalField(base, name) => self.optional_field(e, base, name),
             ExprKind::Index(base, index) => {
                 let base_ty = self.expr(base, None);
+                if let Type::Map(of) = &base_ty {
+                    self.facts.lookups.insert(e.span);
+                    self.map_key(index, &of.0);
+                    return functions::looked_up(&of.1);
+                }
                 self.index(base, index, &base_ty);
                 match base_ty {
                     Type::List(t) => (*t).clone(),
@@ -334,6 +344,16 @@ impl Checker<'_> {
                     }
                 }
             }
+            ExprKind::Record(fields) | ExprKind::Map(fields) if let Some(Type::Map(of)) = present(want) => {
+                self.map(fields, Some(of))
+            }
+            ExprKind::Map(fields) => match present(want) {
+                Some(Type::Record(_)) => {
+                    self.quoted_field(fields);
+                    self.record(fields, want)
+                }
+                _ => self.map(fields, None),
+            },
             ExprKind::Record(fields) => self.record(fields, want),
             ExprKind::Construct(name, fields) => self.construct(name, fields, e.span),
             ExprKind::Update(of, fields) => self.update(of, fields, want),
@@ -623,10 +643,14 @@ impl Checker<'_> {
                         .help("look inside the option with `if let x = …`, or after `if … != null`")
                         .help(format!("`?.{}` is null where the option is", name.text)),
                     Type::Variant(cases) => d.help(self.by_match(cases, &name.text)),
-                    Type::List(_) | Type::Str | Type::Num if function.is_some() => {
+                    Type::List(_) | Type::Map(_) | Type::Str | Type::Num if function.is_some() => {
                         d.help(format!("a function is called: `.{}()`", function.unwrap_or_default()))
                     }
                     Type::List(_) => d.help("an item of a list is reached with `[0]`"),
+                    Type::Map(_) => d.help(format!(
+                        "the value of a key is `m[\"{}\"]`; the fields of a record are written without quotes",
+                        name.text
+                    )),
                     _ => d.help(format!("remove `.{}`", name.text)),
                 });
                 Type::Dyn
@@ -661,6 +685,100 @@ impl Checker<'_> {
         Type::record(all)
     }
 
+    /// The key of a map that is looked up.
+    fn map_key(&mut self, key: &Expr, want: &Type) {
+        let found = self.expr(key, Some(want).filter(|t| matches!(base((*t).clone()), Type::Enum(_))));
+        if found.is_subtype(&Type::Str) {
+            return;
+        }
+        let d = Diagnostic::error(
+            codes::MISMATCH,
+            format!("expected a key, {}, found {}", show(want), show(&found)),
+            key.span,
+        );
+        self.report(match found {
+            Type::Num => d.help("a number becomes a key with `to_string(n)`; `values(m)` is a list"),
+            Type::Option(_) => d.help("look inside the option with `if let x = …`"),
+            _ => d.help("the keys of a map are texts"),
+        });
+    }
+
+    /// A field of a record is written like the key of a map.
+    fn quoted_field(&mut self, fields: &[(ast::Name, Expr)]) {
+        let quoted = |n: &ast::Name| (n.span.end - n.span.start) as usize > n.text.len();
+        let Some((name, _)) = fields.iter().find(|(n, _)| quoted(n)) else { return };
+        self.report(
+            Diagnostic::error("A010", "expected a key, found a string", name.span)
+                .help("the fields of a record are written without quotes"),
+        );
+    }
+
+    /// Map literal: `{ "key": value }`, and `{ key: value }` where a map is expected.
+    fn map(&mut self, entries: &[(ast::Name, Expr)], want: Option<&(Type, Type)>) -> Type {
+        let (mut keys, mut values): (Option<Type>, Option<(Type, Span)>) = (None, None);
+        for (i, (name, e)) in entries.iter().enumerate() {
+            if let Some((first, _)) = entries[..i].iter().find(|(n, _)| n.text == name.text) {
+                let d = duplicate("key", name, first.span);
+                self.report(d);
+            }
+            if let Some((key, value)) = want {
+                self.written_key(name, key);
+                let found = self.expect(e, value, None);
+                let found = if certain(&found, value) || !fits(&found, value) { value } else { &found };
+                values = Some(match values {
+                    None => (found.clone(), e.span),
+                    // What some value may not have is checked where the map goes to.
+                    Some((all, first)) => (join(&all, found).unwrap_or(Type::Dyn), first),
+                });
+                continue;
+            }
+            let key = self.string(&name.text, name.span, None);
+            keys = Some(keys.map_or(key.clone(), |k| join(&k, &key).unwrap_or(Type::Str)));
+            let found = self.typed(e, values.as_ref().map(|(t, _)| t).filter(|_| is_empty(e)));
+            values = Some(match values {
+                None => (found, e.span),
+                Some((all, first)) => {
+                    match join(&all, &found) {
+                        Some(both) => (both, first),
+                        None => {
+                            self.report(
+                            Diagnostic::error(
+                                codes::MIXED_LIST,
+                                format!("the values of a map have one type; this is {}", show(&found)),
+                                e.span,
+                            )
+                            .remark(first, format!("a {} here", show(&all)))
+                            .help("the fields of a record, whose values may differ, are written without quotes"),
+                        );
+                            (Type::Dyn, first)
+                        }
+                    }
+                }
+            });
+        }
+        match want {
+            Some((key, value)) => Type::map(key.clone(), values.map_or_else(|| value.clone(), |(t, _)| t)),
+            None => Type::map(keys.unwrap_or(Type::Str), values.map_or(Type::Dyn, |(t, _)| t)),
+        }
+    }
+
+    /// A key of a map literal, which its type must admit.
+    fn written_key(&mut self, name: &ast::Name, key: &Type) {
+        match base(key.clone()) {
+            Type::Enum(e) if !e.variants.iter().any(|v| **v == *name.text) => {
+                let d = not_a_variant(&name.text, name.span, &e);
+                self.report(d);
+            }
+            _ => {
+                if let Err((_, why)) = key.check(&Data::str(&*name.text)) {
+                    let message = format!("this is no {}", show(key));
+                    let d = Diagnostic::error(codes::NOT_IN_TYPE, message, name.span).label(why);
+                    self.report(d.help("write a key of which the condition holds, or change the type"));
+                }
+            }
+        }
+    }
+
     /// List literal: all items of the same type.
     pub(super) fn list(&mut self, e: &Expr, items: &[Expr], want: Option<&Type>) -> Type {
         let want = match present(want) {
@@ -687,9 +805,9 @@ impl Checker<'_> {
         }
         let mut all: Option<(Type, Span)> = None;
         // Empty lists among the items are lists of what the others are lists of.
-        let (empty, others): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(|i| has_empty_list(i));
+        let (empty, others): (Vec<&Expr>, Vec<&Expr>) = items.iter().partition(|i| has_empty(i));
         for item in others.into_iter().chain(empty) {
-            let known = all.as_ref().map(|(t, _)| t.clone()).filter(|_| has_empty_list(item));
+            let known = all.as_ref().map(|(t, _)| t.clone()).filter(|_| has_empty(item));
             let ty = self.expr(item, known.as_ref());
             all = match all {
                 None => Some((ty, item.span)),
@@ -775,12 +893,12 @@ impl Checker<'_> {
 
     /// The types of two expressions of one type. An empty list is one of what the other is a list of.
     pub(super) fn both(&mut self, a: &Expr, b: &Expr) -> (Type, Type) {
-        if is_empty_list(a) {
+        if is_empty(a) {
             let tb = self.expr(b, None);
             return (self.expr(a, Some(&tb)), tb);
         }
         let ta = self.expr(a, None);
-        let tb = self.expr(b, Some(&ta).filter(|_| is_empty_list(b)));
+        let tb = self.expr(b, Some(&ta).filter(|_| is_empty(b)));
         (ta, tb)
     }
 
@@ -902,6 +1020,8 @@ impl Checker<'_> {
             // An item of a list is of the type of the others.
             let item = match (f.name, &types[..]) {
                 ("append" | "contains", [Type::List(item)]) => Some((**item).clone()),
+                ("set" | "get" | "has" | "remove", [Type::Map(of)]) => Some(of.0.clone()),
+                ("set" | "get", [Type::Map(of), _]) => Some(of.1.clone()),
                 _ => None,
             };
             let found = self.expr(arg, item.as_ref().filter(|t| is_one_of(arg, t)));
@@ -932,6 +1052,20 @@ impl Checker<'_> {
                 let d = Diagnostic::error(codes::BAD_CALL, message, span);
                 self.report(match (f.name, types) {
                     ("range", [_]) => d.help("write `range(0, n)` to count from 0"),
+                    ("has", [Type::List(_) | Type::Str, _]) => d.help("write `contains(…)`"),
+                    ("remove", [Type::List(_), ..]) => {
+                        d.help("no function changes its list: `slice` and `filter` give a new one")
+                    }
+                    ("get", [Type::Record(fields), ..]) if !fields.is_empty() => d.help(
+                        "a field is read with `.name`; one that may be missing has the type `Option[…]`",
+                    ),
+                    ("set", [Type::List(_)]) => d.help("items without repetitions are `unique(xs)`"),
+                    ("set" | "get" | "has" | "keys" | "merge", [Type::Record(fields), ..])
+                        if fields.is_empty() =>
+                    {
+                        d.help("say what `{}` is: `let m: Map[String, …] = {};`")
+                    }
+                    ("contains", [Type::Map(_), _]) => d.help("write `has(m, key)`"),
                     _ => d.help(format!("its signature is `{}`", f.signature)),
                 });
                 Type::Dyn
@@ -1050,6 +1184,7 @@ pub(super) fn comparable(a: &Type, b: &Type) -> bool {
                 (Type::Enum(_), Type::Str) | (Type::Str, Type::Enum(_)) => true,
                 (Type::Option(x), Type::Option(y)) | (Type::List(x), Type::List(y)) => comparable(x, y),
                 (Type::Option(x), t) | (t, Type::Option(x)) => comparable(x, t),
+                (Type::Map(x), Type::Map(y)) => comparable(&x.0, &y.0) && comparable(&x.1, &y.1),
                 (Type::Record(x), Type::Record(y)) => {
                     x.len() == y.len()
                         && x.iter().all(|(n, t)| y.iter().any(|(m, u)| n == m && comparable(t, u)))
@@ -1068,13 +1203,14 @@ fn variants_of(ty: &Type) -> Option<&std::sync::Arc<core_ir::EnumType>> {
     }
 }
 
-/// Returns true for `[]`, also as the value of a block.
-pub(super) fn is_empty_list(e: &Expr) -> bool {
+/// Returns true for `[]` and `{}`, also as the value of a block: what would be in it, another value says.
+pub(super) fn is_empty(e: &Expr) -> bool {
     let mut e = e;
     loop {
         match &e.kind {
             ExprKind::Paren(inner) | ExprKind::Block(_, inner) => e = inner,
             ExprKind::List(items) => return items.is_empty(),
+            ExprKind::Record(fields) => return fields.is_empty(),
             _ => return false,
         }
     }
@@ -1092,14 +1228,14 @@ pub(super) fn is_one_of(e: &Expr, ty: &Type) -> bool {
         (_, Type::Option(t)) => is_one_of(e, t),
         (ExprKind::Str(s), Type::Enum(t)) => t.variants.iter().any(|v| **v == **s),
         (ExprKind::List(items), Type::List(_)) => items.is_empty(),
+        (ExprKind::Record(fields), Type::Map(_)) => fields.is_empty(),
         _ => false,
     }
 }
 
 /// Returns true for `[]`, and for a record with such a field: what its items are, another value says.
-fn has_empty_list(e: &Expr) -> bool {
-    is_empty_list(e)
-        || matches!(&e.kind, ExprKind::Record(fields) if fields.iter().any(|(_, e)| has_empty_list(e)))
+fn has_empty(e: &Expr) -> bool {
+    is_empty(e) || matches!(&e.kind, ExprKind::Record(fields) if fields.iter().any(|(_, e)| has_empty(e)))
 }
 
 /// Returns the counterpart of another language's constant.

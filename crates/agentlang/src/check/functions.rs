@@ -1,7 +1,7 @@
 //! The rules of what only computes: `fn`, functions as arguments, and `if`, `match` and records with a value.
 
 use super::calls::{arity, takes, usage};
-use super::expr::{is_empty_list, is_one_of};
+use super::expr::{is_empty, is_one_of};
 use super::statements::Cases;
 use super::{Checker, Pure, count, duplicate, suggest};
 use crate::codes;
@@ -219,13 +219,15 @@ impl Checker<'_> {
         item: &Type,
         want: Option<&Type>,
     ) -> Type {
-        let unknown = matches!(&start.kind, ExprKind::List(items) if items.is_empty());
-        let so_far = match (unknown, want) {
-            (true, None) => Type::list(Type::Dyn),
+        let unknown = is_empty(start);
+        let so_far = match (&start.kind, want) {
+            (ExprKind::List(_), None) if unknown => Type::list(Type::Dyn),
+            // A record without fields can't become another one.
+            (ExprKind::Record(_), None) if unknown => Type::map(Type::Str, Type::Dyn),
             _ => self.expr(start, want),
         };
         let next = self.applied(f, function, &[so_far.clone(), item.clone()], want);
-        if unknown && want.is_none() && matches!(next, Type::List(_)) {
+        if unknown && want.is_none() && matches!(next, Type::List(_) | Type::Map(_)) {
             return next;
         }
         if fits(&next, &so_far) {
@@ -406,10 +408,10 @@ impl Checker<'_> {
             None => {
                 self.condition(condition);
                 let (holds, fails) = (self.shown_by(condition, true), self.shown_by(condition, false));
-                if let (None, true) = (want, is_empty_list(then) || is_empty_list(other)) {
-                    let known = if is_empty_list(then) { (other, fails) } else { (then, holds) };
+                if let (None, true) = (want, is_empty(then) || is_empty(other)) {
+                    let known = if is_empty(then) { (other, fails) } else { (then, holds) };
                     let ty = self.under(known.1, |c| c.expr(known.0, None));
-                    let empty = if is_empty_list(then) { then } else { other };
+                    let empty = if is_empty(then) { then } else { other };
                     let empty = (self.expr(empty, Some(&ty)), empty.span);
                     return self.joined(vec![(ty, known.0.span), empty]);
                 }

@@ -33,6 +33,8 @@ use syntax::agent::ast::{self, Block, Expr, Item, PatternForm, Run, Stmt, StmtKi
 pub(super) struct Facts {
     /// The field accesses whose field is optional, and so may be absent.
     pub(super) optional_fields: HashSet<Span>,
+    /// The indices that look up a key of a map.
+    pub(super) lookups: HashSet<Span>,
     /// For each statement with blocks, the variables that it binds for what follows, sorted.
     pub(super) outs: HashMap<Span, Arc<[String]>>,
     /// Decreasing parameters of recursive pipelines.
@@ -312,6 +314,7 @@ pub(super) fn holds_numbers(ty: &Type) -> bool {
     stacker::maybe_grow(64 << 10, 1 << 20, || match ty {
         Type::Num => true,
         Type::List(t) | Type::Option(t) => holds_numbers(t),
+        Type::Map(of) => holds_numbers(&of.1),
         Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| holds_numbers(t)),
         Type::Refined(r) => holds_numbers(&r.0),
         _ => false,

@@ -425,6 +425,9 @@ impl Checker<'_> {
                         Type::Num => "to count, write `range(0, n)`",
                         Type::Str => "a text becomes a list with `split(text, \" \")`",
                         Type::Option(_) => "look inside the option with `if let xs = …`",
+                        Type::Map(_) => {
+                            "go through `items(m)`, which have a `key` and a `value`, through `keys(m)` or `values(m)`"
+                        }
                         _ => "a list of one item is written `[…]`",
                     }),
                 );

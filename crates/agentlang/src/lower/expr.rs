@@ -3,7 +3,7 @@
 use super::taint::Taint;
 use super::{REPAIR, SurfaceLowering};
 use crate::decls::{CallableKind, Signature};
-use crate::functions::{self, Operation};
+use crate::functions::{self, MapOperation, Operation};
 use core_ir::{
     Bound, Branch, Catches, Data, IfSugar, ModelParams, Name, Num, Prim, Term, TermId, ToolId, Type,
 };
@@ -331,6 +331,7 @@ impl SurfaceLowering<'_> {
     pub(super) fn operation(&mut self, operation: Operation, operands: Vec<TermId>, at: Span) -> TermId {
         match operation {
             Operation::Prim(prim) => self.b.add(Term::Prim(prim, operands), at),
+            Operation::OfMap(what) => self.map_operation(what, operands, at),
             Operation::Named(name) => {
                 let name = self.b.lit(name, at);
                 let all = std::iter::once(name).chain(operands).collect();
@@ -384,11 +385,15 @@ impl SurfaceLowering<'_> {
                 let choice = self.b.add(Term::If(absent, null, field, IfSugar::Plain), at);
                 self.b.let_in(vec![(held, value)], choice, at)
             }
+            ExprKind::Index(base, index) if self.c.facts.lookups.contains(&at) => {
+                let operands = vec![self.expr(base), self.expr(index)];
+                self.map_operation(MapOperation::Get, operands, at)
+            }
             ExprKind::Index(base, index) => {
                 let (base, index) = (self.expr(base), self.expr(index));
                 self.b.add(Term::Index(base, index), at)
             }
-            ExprKind::Record(fields) => {
+            ExprKind::Record(fields) | ExprKind::Map(fields) => {
                 let fields =
                     fields.iter().map(|(n, e)| (Name::from(n.text.as_str()), self.expr(e))).collect();
                 self.b.add(Term::Record(fields), at)

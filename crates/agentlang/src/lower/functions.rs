@@ -5,7 +5,7 @@ use super::SurfaceLowering;
 use super::taint::Taint;
 use super::variables::Held;
 use crate::decls::{CallableKind, Param, Signature};
-use crate::functions::{self, Operation};
+use crate::functions::{self, MapOperation, Operation};
 use core_ir::{Bound, Data, IfSugar, Name, Num, Prim, Term, TermId};
 use diagnostics::Span;
 use syntax::agent::ast::{self, Expr, ExprKind, ValueArm};
@@ -164,6 +164,42 @@ impl SurfaceLowering<'_> {
             }
         };
         self.b.let_in(vec![(items, value)], term, at)
+    }
+
+    /// An operation on a map, which the core has as a record. What it looks at of the map besides the value
+    /// that it gives are the keys, so values keep their labels.
+    pub(super) fn map_operation(&mut self, of: MapOperation, operands: Vec<TermId>, at: Span) -> TermId {
+        let given = operands.len();
+        let names: Vec<Name> = ["map", "key", "default"].map(|n| self.b.fresh(n)).into();
+        let var = |lower: &mut Self, i: usize| lower.b.var(names[i].clone(), at);
+        let value = |lower: &mut Self| {
+            let (map, key) = (var(lower, 0), var(lower, 1));
+            lower.b.add(Term::Index(map, key), at)
+        };
+        let result = match of {
+            MapOperation::Get => {
+                let operands = vec![var(self, 0), var(self, 1)];
+                let has = self.b.add(Term::Prim(Prim::Has, operands), at);
+                let found = value(self);
+                let absent = match given {
+                    3.. => var(self, 2),
+                    _ => self.b.lit(Data::Null, at),
+                };
+                self.b.add(Term::If(has, found, absent, IfSugar::Plain), at)
+            }
+            MapOperation::Values | MapOperation::Items => {
+                let mut body = value(self);
+                if of == MapOperation::Items {
+                    let key = var(self, 1);
+                    body = self.b.add(Term::Record(vec![("key".into(), key), ("value".into(), body)]), at);
+                }
+                let function = self.b.abs(names[1].clone(), None, body, at);
+                let map = var(self, 0);
+                let keys = self.b.add(Term::Prim(Prim::Keys, vec![map]), at);
+                self.b.add(Term::Each(Some(1), function, keys), at)
+            }
+        };
+        self.b.let_in(names.iter().cloned().zip(operands).collect(), result, at)
     }
 
     /// The first item of a list, or null.

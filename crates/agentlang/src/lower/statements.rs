@@ -652,6 +652,7 @@ impl SurfaceLowering<'_> {
         match &e.kind {
             ExprKind::Paren(inner) => self.length(inner),
             ExprKind::List(items) => Some(items.len() as u64),
+            ExprKind::Map(entries) => Some(entries.len() as u64),
             ExprKind::Var(name) => match (self.scope.names.get(name), self.c.decls.constants.get(name)) {
                 (Some(held), _) => least(held.length, held.declared.as_ref().and_then(most_items)),
                 // One that is made from others may grow with each of them.
@@ -695,13 +696,15 @@ impl SurfaceLowering<'_> {
 
     pub(super) fn length_of_call(&self, name: &str, args: &[Expr]) -> Option<u64> {
         match (name, args) {
-            ("append", [list, _]) => self.length(list)?.checked_add(1),
+            ("append", [list, _]) | ("set", [list, _, _]) => self.length(list)?.checked_add(1),
             ("slice", [list, from, to]) => {
                 let cut = predicate::count(from).zip(predicate::count(to)).map(|(a, b)| b.saturating_sub(a));
                 least(self.length(list), cut)
             }
             ("map" | "filter" | "sort_by" | "group_by", [list, _]) => self.length(list),
-            ("sort" | "reverse" | "unique", [list]) => self.length(list),
+            ("sort" | "reverse" | "unique" | "keys" | "values" | "items", [list]) => self.length(list),
+            ("remove", [map, _]) => self.length(map),
+            ("merge", [a, b]) => self.length(a)?.checked_add(self.length(b)?),
             ("zip", [a, b]) => least(self.length(a), self.length(b)),
             ("range", [from, to]) => Some(predicate::count(to)?.saturating_sub(predicate::count(from)?)),
             _ => None,

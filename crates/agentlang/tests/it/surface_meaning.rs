@@ -156,7 +156,9 @@ impl Interpreter {
             }
             StmtKind::Run(run) => {
                 let Args::Positional(args) = &run.args else { panic!() };
-                if ["length", "twice", "sum", "fold", "add", "find", "lit"].contains(&&*run.target.text) {
+                if ["length", "twice", "sum", "fold", "add", "find", "lit"].contains(&&*run.target.text)
+                    || MAP_FUNCTIONS.contains(&&*run.target.text)
+                {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
                     let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
                     declared(&run.name.text, run.ty.as_ref(), &v)?;
@@ -321,6 +323,7 @@ impl Interpreter {
             ExprKind::Paren(e) => self.expr(e),
             ExprKind::Index(list, at) => match (self.expr(list), self.expr(at)) {
                 (Data::List(items), Data::Num(n)) => items[n.to_usize().unwrap()].clone(),
+                (map, Data::Str(key)) => map.field(&key).cloned().unwrap_or(Data::Null),
                 _ => panic!(),
             },
             ExprKind::Endorse(e, values, other) => {
@@ -364,7 +367,7 @@ impl Interpreter {
                 self.env = before;
                 v
             }
-            ExprKind::Record(fields) => Data::record(
+            ExprKind::Record(fields) | ExprKind::Map(fields) => Data::record(
                 fields.iter().map(|(n, e)| (Name::from(&*n.text), self.expr(e))).collect::<Vec<_>>(),
             ),
             ExprKind::Update(of, fields) => {
@@ -441,8 +444,13 @@ impl Interpreter {
                 Data::Str(s) => Data::Num(Num::from(if &*s == "a" { 1 } else { 2 })),
                 _ => panic!(),
             },
+            ExprKind::Call(f, args) if MAP_FUNCTIONS.contains(&&*f.text) => {
+                let args: Vec<Data> = args.iter().map(|e| self.expr(e)).collect();
+                of_map(&f.text, &args)
+            }
             ExprKind::Call(f, args) if f.text == "length" => match self.expr(&args[0]) {
                 Data::Str(s) => Data::Num(Num::from(s.chars().count() as i64)),
+                Data::List(items) => Data::Num(Num::from(items.len() as i64)),
                 _ => panic!(),
             },
             ExprKind::OptionalField(of, name) => match self.expr(of) {
@@ -469,6 +477,44 @@ impl Interpreter {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+const MAP_FUNCTIONS: &[&str] = &["keys", "values", "items", "get", "has", "set", "remove", "merge"];
+
+/// A function of maps, with a list of entries in place of the record.
+fn of_map(name: &str, args: &[Data]) -> Data {
+    let Data::Record(entries) = &args[0] else { panic!() };
+    let set = |all: &mut Vec<(Name, Data)>, key: &Name, value: &Data| match all
+        .iter_mut()
+        .find(|(n, _)| n == key)
+    {
+        Some((_, old)) => *old = value.clone(),
+        None => all.push((key.clone(), value.clone())),
+    };
+    let mut all = entries.to_vec();
+    match (name, &args[1..]) {
+        ("keys", []) => Data::list(all.iter().map(|(n, _)| Data::str(&**n))),
+        ("values", []) => Data::list(all.into_iter().map(|(_, d)| d)),
+        ("items", []) => Data::list(
+            all.into_iter()
+                .map(|(n, value)| Data::record([("key".into(), Data::str(&*n)), ("value".into(), value)])),
+        ),
+        ("has", [Data::Str(key)]) => Data::Bool(args[0].field(key).is_some()),
+        ("get", [Data::Str(key), other]) => args[0].field(key).unwrap_or(other).clone(),
+        ("remove", [Data::Str(key)]) => {
+            all.retain(|(n, _)| **n != **key);
+            Data::record(all)
+        }
+        ("set", [Data::Str(key), value]) => {
+            set(&mut all, &Name::from(&**key), value);
+            Data::record(all)
+        }
+        ("merge", [Data::Record(more)]) => {
+            more.iter().for_each(|(n, d)| set(&mut all, n, d));
+            Data::record(all)
+        }
+        other => panic!("{other:?}"),
     }
 }
 
@@ -595,11 +641,32 @@ impl Choices<'_> {
         }
     }
 
+    /// A number that is in a map, or computed from one.
+    fn of_map(&mut self) -> String {
+        let (x, y) = (self.var(), self.var());
+        match self.below(9) {
+            0 => format!("(h[\"k\"] ?? {x})"),
+            1 => format!("(h.set(\"k\", {x})[s] ?? {y})"),
+            2 => format!("h.get(\"z\", {x})"),
+            3 => format!("values(h.set(s, {x} + 1)).sum()"),
+            4 => format!("items(h.remove(\"k\")).map(i => i.value + {x}).sum()"),
+            5 => format!("length(keys(merge(h, {{ \"z\": {x}, y: {y} }})))"),
+            6 => format!("if has(h, s) {{ {x} }} else {{ {y} }}"),
+            7 => format!("if let {x} = h[s] {{ {x} + {y} }} else {{ {y} }}"),
+            _ => format!(
+                "{{ \"a\": {x}, \"b\": {y} }}.items().fold({{}}, (t, i) => t.set(i.key, i.value + 1)).values().sum()"
+            ),
+        }
+    }
+
     fn number(&mut self) -> String {
         let byte = self.bytes.get(self.at).copied().unwrap_or(0);
         if byte >= 236 {
             self.at += 1;
-            return self.computed(byte - 236);
+            return match self.below(4) {
+                0 => self.of_map(),
+                _ => self.computed(byte - 236),
+            };
         }
         self.plain_number()
     }
@@ -688,7 +755,9 @@ impl Choices<'_> {
                 out.push_str(&format!("let u = {value}; "));
             }
             25 => {
-                let line = match self.below(3) {
+                let line = match self.below(5) {
+                    3 => format!("let h = h.set(s, {}); ", self.var()),
+                    4 => format!("let h: Map[String, Number] = {{ \"x\": {}, k: 2 }}; ", self.var()),
                     0 => format!("let o = [{}, {}].find(i => i < 2); ", self.var(), self.var()),
                     1 => "let o = null; ".to_string(),
                     _ => format!("if o != null {{ let {} = o; }} ", self.var()),
@@ -864,7 +933,7 @@ fn program(bytes: &[u8]) -> String {
          fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
-         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, h: Map[String, Number], r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
 }
@@ -896,6 +965,7 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         ("n", Data::Null),
         ("e", Data::str(variant)),
         ("v", Data::str("b")),
+        ("h", Data::record([("k".into(), number(6)), ("xy".into(), number(7))])),
         (
             "r",
             if variant == "red" {
@@ -1017,6 +1087,15 @@ const MISTAKES: &[&str] = &[
     "let v1 = match u { P => 1, Q { n } => s };",
     "let v2 = u.n;",
     "let v3 = Q;",
+    "let q1 = h[a];",
+    "let q2 = h.k;",
+    "let q3 = h[s] + 1;",
+    "for q in h { }",
+    "let q4 = { \"a\": 1, \"b\": s };",
+    "let q5 = h.set(s, s) == h;",
+    "let q6: Map[Number, Number] = {};",
+    "let q7: Map[E, Number] = { \"pink\": 1 };",
+    "let q8: Map[String, Number] = { k: s };",
 ];
 
 /// Returns the number of a program's warnings, or of its errors.

@@ -436,6 +436,7 @@ fn may_share(a: &Type, b: &Type) -> bool {
         (Type::Refined(r), other) | (other, Type::Refined(r)) => may_share(&r.0, other),
         (Type::Enum(a), Type::Enum(b)) => a.variants.iter().any(|v| b.variants.contains(v)),
         (Type::Enum(_) | Type::Str, Type::Enum(_) | Type::Str) => true,
+        (Type::Record(_) | Type::Map(_), Type::Record(_) | Type::Map(_)) => true,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }
 }
@@ -443,7 +444,9 @@ fn may_share(a: &Type, b: &Type) -> bool {
 /// Returns whether no value of a type has a form that some text has. `null` has each form.
 fn matches_no_value(pattern: &Pattern, ty: &Type) -> bool {
     match ty {
-        Type::Bool | Type::List(_) | Type::Record(_) | Type::Variant(_) | Type::Pair(_) => true,
+        Type::Bool | Type::List(_) | Type::Record(_) | Type::Map(_) | Type::Variant(_) | Type::Pair(_) => {
+            true
+        }
         Type::Enum(of) => !of.variants.iter().any(|v| pattern.matches(&Data::str(&**v))),
         Type::Refined(r) => matches_no_value(pattern, &r.0),
         Type::Dyn | Type::Str | Type::Num | Type::Null | Type::Option(_) | Type::Fun(_) => false,

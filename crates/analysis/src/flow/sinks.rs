@@ -602,6 +602,7 @@ impl Analysis {
         };
         let of_type = |name: &Name| match ty {
             Type::Record(fields) => fields.iter().find(|(n, _)| n == name).map(|(_, t)| t),
+            Type::Map(of) => Some(&of.1),
             _ => None,
         };
         let mut names: Vec<&Name> = rules.named().collect();
@@ -611,7 +612,10 @@ impl Analysis {
         names.sort_unstable();
         names.dedup();
         let fields = names.into_iter().map(|n| (n.clone(), part(rules.field(n), of_type(n)))).collect();
-        let rest = part(rules.others(), None);
+        let rest = match ty {
+            Type::Map(of) => part(rules.others(), Some(&of.1)),
+            _ => part(rules.others(), None),
+        };
         let form = match ty {
             _ if may_be_null => Form::Any,
             Type::List(_) => Form::List,
@@ -619,6 +623,7 @@ impl Analysis {
                 let there = fields.iter().filter(|(_, t)| !matches!(t, Type::Option(_)));
                 Form::Record(there.map(|(n, _)| n.clone()).collect())
             }
+            Type::Map(_) => Form::Record([].into()),
             _ => Form::Any,
         };
         let parts = DataParts { item, fields, rest, form };

@@ -1027,7 +1027,7 @@ pub(super) fn contains(ty: &Type, kind: &dyn Fn(&Type) -> bool) -> bool {
             || match ty {
                 Type::List(t) | Type::Option(t) => contains(t, kind),
                 Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| contains(t, kind)),
-                Type::Pair(p) => contains(&p.0, kind) || contains(&p.1, kind),
+                Type::Pair(p) | Type::Map(p) => contains(&p.0, kind) || contains(&p.1, kind),
                 Type::Refined(r) => contains(&r.0, kind),
                 _ => false,
             }

@@ -78,6 +78,9 @@ fn differs(actual: &Type, expected: &Type, path: &mut String, depth: usize) -> O
             .iter()
             .find(|v| !e.iter().any(|(n, t)| n == *v && *t == Type::Null))
             .map(|v| format!("may be `{v}`, which the other is not")),
+        (Type::Map(a), Type::Map(e)) => {
+            part("{keys}".into(), &a.0, &e.0).or_else(|| part("{*}".into(), &a.1, &e.1))
+        }
         (Type::Pair(a), Type::Pair(e)) => {
             part("[0]".into(), &a.0, &e.0).or_else(|| part("[1]".into(), &a.1, &e.1))
         }

@@ -7,10 +7,10 @@
 //! Invariant: time is linear in the operands, but for sorting, which is `n log n`.
 
 use super::{PyError, PyResult, dates, raise};
-use crate::{Data, Format, Num, Pred};
+use crate::{Data, Format, Name, Num, Pred};
 use diagnostics::clip;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn order(a: &Data, b: &Data) -> Ordering {
         }
         (Data::Record(a), Data::Record(b)) => {
             // The order of fields does not count.
-            let sorted = |fields: &[(crate::Name, Data)]| {
+            let sorted = |fields: &[(Name, Data)]| {
                 let mut all: Vec<usize> = (0..fields.len()).collect();
                 all.sort_by(|i, j| fields[*i].0.cmp(&fields[*j].0));
                 all
@@ -96,6 +96,26 @@ fn list<'a>(name: &str, data: &'a Data) -> PyResult<&'a [Data]> {
         Data::List(items) => Ok(items),
         other => wrong(name, "a list", Some(other)),
     }
+}
+
+fn map_entries<'a>(name: &str, data: &'a Data) -> PyResult<&'a [(Name, Data)]> {
+    match data {
+        Data::Record(entries) => Ok(entries),
+        other => wrong(name, "a map", Some(other)),
+    }
+}
+
+/// The map with other entries. A key that is there keeps its place.
+fn merged(entries: &[(Name, Data)], others: &[(Name, Data)]) -> Data {
+    let mut all = entries.to_vec();
+    let places: HashMap<&Name, usize> = entries.iter().enumerate().map(|(i, (n, _))| (n, i)).collect();
+    for (name, value) in others {
+        match places.get(name) {
+            Some(at) => all[*at].1 = value.clone(),
+            None => all.push((name.clone(), value.clone())),
+        }
+    }
+    Data::record(all)
 }
 
 fn text<'a>(name: &str, data: &'a Data) -> PyResult<&'a str> {
@@ -344,6 +364,15 @@ pub(super) fn operate(name: &str, args: &[Data], limit: usize) -> PyResult {
             let (x, y) = (number(name, a)?, number(name, b)?);
             Ok(if (name == "min") == (x <= y) { a.clone() } else { b.clone() })
         }
+        ("set", [map, key, value]) => {
+            let (entries, key) = (map_entries(name, map)?, text(name, key)?);
+            Ok(merged(entries, &[(key.into(), value.clone())]))
+        }
+        ("merge", [first, second]) => Ok(merged(map_entries(name, first)?, map_entries(name, second)?)),
+        ("remove", [map, key]) => {
+            let (entries, key) = (map_entries(name, map)?, text(name, key)?);
+            Ok(Data::record(entries.iter().filter(|(n, _)| **n != *key).cloned()))
+        }
         ("starts_with", [s, part]) => texts(s, part, |s, part| s.starts_with(part)),
         ("ends_with", [s, part]) => texts(s, part, |s, part| s.ends_with(part)),
         ("replace", [s, old, new]) => {
@@ -442,6 +471,15 @@ mod tests {
         check("min", &["2", "1"], "1");
         check("max", &["2", "1"], "2");
         check("reverse", &["[1,2]"], "[2,1]");
+    }
+
+    #[test]
+    fn maps() {
+        check("set", &[r#"{"a":1,"b":2}"#, r#""a""#, "3"], r#"{"a":3,"b":2}"#);
+        check("set", &["{}", r#""$x""#, "null"], r#"{"$x":null}"#);
+        check("remove", &[r#"{"a":1,"b":2}"#, r#""a""#], r#"{"b":2}"#);
+        check("remove", &[r#"{"a":1}"#, r#""b""#], r#"{"a":1}"#);
+        check("merge", &[r#"{"a":1,"b":2}"#, r#"{"c":3,"a":4}"#], r#"{"a":4,"b":2,"c":3}"#);
     }
 
     #[test]

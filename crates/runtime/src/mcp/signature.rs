@@ -91,7 +91,7 @@ fn kinds_of_type(ty: &Type) -> Kinds {
         Type::Bool => BOOL,
         Type::Null => NULL,
         Type::List(_) | Type::Pair(_) => ARRAY,
-        Type::Record(_) => OBJECT,
+        Type::Record(_) | Type::Map(_) => OBJECT,
         Type::Option(t) => NULL | kinds_of_type(t),
         Type::Variant(_) => STRING | OBJECT,
         Type::Refined(r) => kinds_of_type(&r.0),

@@ -42,6 +42,8 @@ enum Shape {
     Record(Vec<(Name, Shape)>),
     Variant(Vec<(Name, Shape)>),
     Pair(Box<(Shape, Shape)>),
+    /// A map: the type of its keys, some of them, and the values.
+    Map(Type, Vec<Name>, Box<Shape>),
     /// A refined type: the type, and data that it has.
     Refined(Type, Vec<Data>),
 }
@@ -56,6 +58,7 @@ impl Shape {
             Shape::Record(fs) => Type::Record(all(fs)),
             Shape::Variant(fs) => Type::Variant(all(fs)),
             Shape::Pair(p) => Type::Pair(Arc::new((p.0.ty(), p.1.ty()))),
+            Shape::Map(key, _, value) => Type::map(key.clone(), value.ty()),
         }
     }
 
@@ -85,6 +88,14 @@ impl Shape {
                 prop::sample::select(fs)
                     .prop_flat_map(|(n, s)| s.data().prop_map(move |d| Data::Tag(n.clone(), Arc::new(d))))
                     .boxed()
+            }
+            Shape::Map(_, keys, value) => {
+                let keys = prop::sample::subsequence(keys.clone(), 0..=keys.len());
+                let entries = keys.prop_flat_map({
+                    let value = value.clone();
+                    move |keys| keys.into_iter().map(|k| (Just(k), value.data())).collect::<Vec<_>>()
+                });
+                entries.prop_map(Data::record).boxed()
             }
             Shape::Pair(p) => (p.0.data(), p.1.data()).prop_map(|p| Data::Pair(Arc::new(p))).boxed(),
         }
@@ -140,6 +151,19 @@ fn refined() -> impl Strategy<Value = Shape> {
         .prop_map(|(base, pred, data)| Shape::Refined(Type::Refined(Arc::new((base, pred))), data))
 }
 
+/// A type of keys, and some of them.
+fn keys() -> impl Strategy<Value = (Type, Vec<Name>)> {
+    let names = |all: &[&str]| -> Vec<Name> { all.iter().map(|n| Name::from(*n)).collect() };
+    let e = EnumType::new("E", names(&["a", "b c"]));
+    let pattern = |p: &str| Type::Refined(Arc::new((Type::Str, Pred::Matches(p.into()))));
+    prop::sample::select(vec![
+        (Type::Str, names(&["", "a", "é\"", "$ref"])),
+        (Type::Enum(Arc::new(e)), names(&["a", "b c"])),
+        (pattern("^x[0-9]+$"), names(&["x1", "x22"])),
+        (pattern("(?i)^x$"), names(&["x", "X"])),
+    ])
+}
+
 fn shape() -> impl Strategy<Value = Shape> {
     let e = Type::Enum(Arc::new(EnumType::new("E", vec!["a".into(), "b c".into(), "\"".into()])));
     let leaf = prop_oneof![
@@ -152,7 +176,8 @@ fn shape() -> impl Strategy<Value = Shape> {
             inner.clone().prop_map(|s| Shape::Option(Box::new(s))),
             fields(inner.clone(), 0).prop_map(Shape::Record),
             fields(inner.clone(), 1).prop_map(Shape::Variant),
-            (inner.clone(), inner).prop_map(|p| Shape::Pair(Box::new(p))),
+            (inner.clone(), inner.clone()).prop_map(|p| Shape::Pair(Box::new(p))),
+            (keys(), inner).prop_map(|((key, all), s)| Shape::Map(key, all, Box::new(s))),
         ]
     })
 }
@@ -238,6 +263,29 @@ fn schemas_state_strictness_and_exactness() {
     }
     assert_eq!(of(&deep), Some((false, false)));
     std::mem::forget(deep); // Dropping it would recurse; nothing makes such a type.
+}
+
+#[test]
+fn maps_are_told_with_their_keys() {
+    let of = |key: Type| Schema::of(&Type::map(key, Type::Num)).unwrap();
+    let number = json!({"type": "number"});
+    let any = of(Type::Str);
+    assert_eq!(any.json, json!({"type": "object", "additionalProperties": number}));
+    assert!(any.exact && !any.strict);
+    let e = Type::Enum(Arc::new(EnumType::new("E", vec!["a".into(), "b".into()])));
+    let named =
+        json!({"type": "object", "properties": {"a": number, "b": number}, "additionalProperties": false});
+    assert_eq!(of(e).json, named);
+    let pattern = Type::Refined(Arc::new((Type::Str, Pred::Matches("^x".into()))));
+    let matched =
+        json!({"type": "object", "patternProperties": {"^x": number}, "additionalProperties": false});
+    assert_eq!(of(pattern).json, matched);
+    let few = Pred::Compare(Measure::Length, Comparison::Le, num(2));
+    let few = Type::Refined(Arc::new((Type::map(Type::Str, Type::Num), few)));
+    assert_eq!(
+        Schema::of(&few).unwrap().json,
+        json!({"type": "object", "additionalProperties": number, "maxProperties": 2})
+    );
 }
 
 #[test]

@@ -793,7 +793,7 @@ impl Expr {
             | ExprKind::Quarantine(e, _)
             | ExprKind::Lambda(_, e) => vec![e],
             ExprKind::Index(a, b) | ExprKind::Binary(_, _, a, b) => vec![a, b],
-            ExprKind::Record(fields) | ExprKind::Construct(_, fields) => {
+            ExprKind::Record(fields) | ExprKind::Map(fields) | ExprKind::Construct(_, fields) => {
                 fields.iter().map(|(_, e)| e).collect()
             }
             ExprKind::Update(e, fields) => {
@@ -936,6 +936,8 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// `{ name: e, … }`
     Record(Vec<(Name, Expr)>),
+    /// `{ "key": e, … }`: a map
+    Map(Vec<(Name, Expr)>),
     /// `Case { name: e, … }`: a value of a sum type
     Construct(Name, Vec<(Name, Expr)>),
     /// `{ ...e, name: e, … }`: the record with these fields set
@@ -1057,6 +1059,8 @@ pub enum TypeKind {
     List(Box<TypeExpr>),
     /// `Option[type]`
     Option(Box<TypeExpr>),
+    /// `Map[type, type]`: the keys and the values
+    Map(Box<(TypeExpr, TypeExpr)>),
     /// `Obj{name: type, …}`
     Obj(Vec<Field>),
     /// `"low" | "high"` or `1 | 2`: strings or numbers

@@ -205,6 +205,7 @@ pub const TABLE: &[Keyword] = &[
     row("Bool", Role::Type, "`true` or `false`"),
     row("List", Role::Type, "`List[T]`"),
     row("Option", Role::Type, "`Option[T]`: perhaps `null`"),
+    row("Map", Role::Type, "`Map[String, T]`: values by their keys"),
     row("Obj", Role::Type, "`Obj{name: T, …}`: a record"),
     row("Any", Role::Type, "data whose shape only the run shows"),
     row("Int", Role::Type, "a whole number"),

@@ -1664,6 +1664,7 @@ impl Parser<'_> {
         let name = self.name("a type")?;
         let generic = match &*name.text {
             "List" | "Option" => true,
+            "Map" if self.at("[") || self.at("<") => return Some(self.map_type(false)),
             "Obj" => {
                 let open = self.here();
                 self.expect("{", "and the fields after `Obj`").then_some(())?;
@@ -1690,18 +1691,12 @@ impl Parser<'_> {
                 return Some(wrap(right, inner));
             }
             let is_map =
-                matches!(&*name.text, "dict" | "Dict" | "Map" | "HashMap" | "Record" | "Mapping" | "Partial");
+                matches!(&*name.text, "dict" | "Dict" | "HashMap" | "Record" | "Mapping" | "Object" | "map");
             if is_map && (self.at("[") || self.at("<")) {
-                let d = Diagnostic::error("A010", format!("there is no type `{}[…]`", name.text), name.span).help(
-                    "a record with known fields is `Obj{ name: Type }`, pairs are `List[Obj{ key: String, value: Type }]`, \
-                     and data of any shape is `Any`",
-                );
+                let d = Diagnostic::error("A010", format!("there is no type `{}[…]`", name.text), name.span)
+                    .help("write `Map[String, Type]`; a record with known fields is `Obj{ name: Type }`");
                 self.report(d);
-                let close = if self.at("[") { "]" } else { ">" };
-                self.bump();
-                while !self.at(close) && self.skip_to_comma(close) && self.eat(",") {}
-                self.eat(close);
-                return None;
+                return Some(self.map_type(true));
             }
             if name.text == "Literal" && self.at("[") {
                 let d = Diagnostic::error("A010", "there is no type `Literal[…]`", name.span)
@@ -1739,6 +1734,36 @@ impl Parser<'_> {
         let inner = self.ty();
         self.close(open, "]", "this type");
         Some(wrap(&name.text, inner))
+    }
+
+    /// `[String, Number]` after `Map`, or after a name of it that was `reported`.
+    fn map_type(&mut self, reported: bool) -> TypeKind {
+        let open = self.here();
+        let close = if self.at("[") { "]" } else { ">" };
+        if close == ">" && !reported {
+            let d = self.expected("`[` after `Map`").help("write `Map[String, Type]`");
+            self.report(d);
+        }
+        self.bump();
+        let key = self.ty();
+        if !self.eat(",") {
+            if !reported {
+                let d = self
+                    .expected("`,` and the type of the values")
+                    .help("a map has a type of keys and one of values: `Map[String, Type]`");
+                self.report(d);
+            }
+            self.eat(close);
+            return TypeKind::Error;
+        }
+        let value = self.ty();
+        let (key, value) = if reported { (known(key), known(value)) } else { (key, value) };
+        if close == "]" {
+            self.close(open, close, "this type");
+        } else {
+            self.eat(close);
+        }
+        TypeKind::Map(Box::new((key, value)))
     }
 
     // ----- statements -----
@@ -2348,6 +2373,30 @@ impl Parser<'_> {
 
     fn pair(&mut self) -> Option<(Name, Expr)> {
         let key = self.key("a key")?;
+        self.value_of(key)
+    }
+
+    /// A field of a record, or a key of a map with its value.
+    fn entry(&mut self) -> Option<(Name, Expr)> {
+        let key = match self.now() {
+            Token::Str => {
+                let lit = self.string_token();
+                Name { text: lit.value, span: lit.span }
+            }
+            Token::Punct("[") => {
+                let d = self.expected("a key").help(
+                    "a key that is computed is set by a function: `set(m, key, value)`, with `{}` as the first `m`",
+                );
+                self.report(d);
+                return None;
+            }
+            _ => self.key("a key")?,
+        };
+        self.value_of(key)
+    }
+
+    /// The value of a key, behind a colon.
+    fn value_of(&mut self, key: Name) -> Option<(Name, Expr)> {
         if !self.expect(":", &format!("and a value after `{}`", key.text)) {
             let value = Expr { kind: ExprKind::Error, span: key.span, height: 1 };
             return Some((key, value));
@@ -2497,7 +2546,12 @@ impl Parser<'_> {
                     }
                     ExprKind::Update(Box::new(of), self.list(start, "}", "this record", Self::pair).0)
                 } else {
-                    ExprKind::Record(self.list(start, "}", "this record", Self::pair).0)
+                    let mut quoted = false;
+                    let entries = self.list(start, "}", "this record", |p| {
+                        quoted |= p.now() == Token::Str;
+                        p.entry()
+                    });
+                    if quoted { ExprKind::Map(entries.0) } else { ExprKind::Record(entries.0) }
                 }
             }
             Token::Word => return self.word_expr(),
@@ -2803,6 +2857,21 @@ impl Parser<'_> {
 /// Returns whether a word begins with a capital letter, as cases and types do.
 fn capitalized(word: &str) -> bool {
     word.starts_with(char::is_uppercase)
+}
+
+/// A type with the name that it has here, instead of one of another language.
+fn known(ty: TypeExpr) -> TypeExpr {
+    let name = match &ty.kind {
+        TypeKind::Name(name) => match &**name {
+            "str" | "string" => "String",
+            "int" | "float" | "number" | "integer" => "Number",
+            "bool" | "boolean" => "Bool",
+            "any" | "unknown" | "object" => "Any",
+            _ => return ty,
+        },
+        _ => return ty,
+    };
+    TypeExpr { kind: TypeKind::Name(name.into()), ..ty }
 }
 
 fn wrap(generic: &str, inner: TypeExpr) -> TypeKind {

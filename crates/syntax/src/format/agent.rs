@@ -266,6 +266,11 @@ impl Marks<'_> {
                 self.kinds.insert(bracket, BracketKind::Single);
                 self.ty(t);
             }
+            TypeKind::Map(of) => {
+                self.tight.insert(bracket);
+                self.ty(&of.0);
+                self.ty(&of.1);
+            }
             TypeKind::Obj(fields) => {
                 self.tight.insert(bracket);
                 self.kinds.insert(bracket, BracketKind::Fields);
@@ -420,7 +425,7 @@ impl Marks<'_> {
                 self.expr(a);
                 self.expr(b);
             }
-            ExprKind::Record(fields) | ExprKind::Construct(_, fields) => {
+            ExprKind::Record(fields) | ExprKind::Map(fields) | ExprKind::Construct(_, fields) => {
                 fields.iter().for_each(|(_, e)| self.expr(e));
             }
             ExprKind::Update(of, fields) => {

@@ -14,7 +14,7 @@ use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const TYPE_NAMES: &[&str] = &["Str", "Num", "Bool", "Null", "Dyn", "List", "Option", "Enum"];
+const TYPE_NAMES: &[&str] = &["Str", "Num", "Bool", "Null", "Dyn", "List", "Option", "Map", "Enum"];
 
 impl Parser<'_> {
     // Types.
@@ -113,6 +113,11 @@ impl Parser<'_> {
             "Option" => {
                 self.bump();
                 return Type::option(self.atom_type());
+            }
+            "Map" => {
+                self.bump();
+                let key = self.atom_type();
+                return Type::map(key, self.atom_type());
             }
             "Enum" => {
                 self.bump();

@@ -153,6 +153,7 @@ const WORDS_OF_LAM: &[&str] = &[
     "inf",
     "length",
     "List",
+    "Map",
     "matches",
     "not",
     "Null",

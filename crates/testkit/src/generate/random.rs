@@ -192,6 +192,17 @@ pub(super) fn data_of(rng: &mut Rng, ty: &Type) -> Data {
         Type::Record(fields) => {
             Data::record(fields.iter().map(|(n, t)| (n.clone(), data_of(rng, t))).collect::<Vec<_>>())
         }
+        Type::Map(of) => {
+            let mut entries: Vec<(Name, Data)> = Vec::new();
+            for _ in 0..rng.below(3) {
+                if let Data::Str(key) = data_of(rng, &of.0)
+                    && !entries.iter().any(|(n, _)| **n == *key)
+                {
+                    entries.push((Name::from(&*key), data_of(rng, &of.1)));
+                }
+            }
+            Data::record(entries)
+        }
         Type::Enum(e) => Data::str(&*rng.one(&e.variants)),
         Type::Variant(tags) => {
             let (n, t) = rng.one(tags);

@@ -79,7 +79,7 @@ fn tells_all(ty: &Type) -> bool {
     match ty {
         Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) => true,
         Type::List(of) | Type::Option(of) => tells_all(of),
-        Type::Pair(of) => tells_all(&of.0) && tells_all(&of.1),
+        Type::Pair(of) | Type::Map(of) => tells_all(&of.0) && tells_all(&of.1),
         Type::Variant(of) => of.iter().all(|(_, ty)| tells_all(ty)),
         Type::Refined(of) => tells_all(&of.0),
         Type::Dyn | Type::Record(_) | Type::Fun(_) => false,

@@ -166,7 +166,8 @@ impl Solver {
     /// A declared type.
     pub(super) fn declared(&mut self, ty: &Type) -> T {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match ty {
-            Type::Dyn => DYN,
+            // Which keys a map has is known in the run alone, so accesses are checked there.
+            Type::Dyn | Type::Map(_) => DYN,
             Type::Str => STR,
             Type::Num => NUM,
             Type::Bool => BOOL,

@@ -191,7 +191,7 @@ impl Gen<'_> {
     }
 
     fn ty(&mut self) -> Type {
-        let forms = if self.depth > 8 { 5 } else { 13 };
+        let forms = if self.depth > 8 { 5 } else { 14 };
         self.nested(|g| match g.pick(forms) {
             0 => Type::Dyn,
             1 => Type::Str,
@@ -214,6 +214,7 @@ impl Gen<'_> {
                 let (a, row, b) = (g.ty(), g.effects(), g.ty());
                 Type::fun(a, row, b)
             }
+            12 => Type::map(g.ty(), g.ty()),
             _ => Type::Refined(Arc::new((g.ty(), g.pred()))),
         })
     }
