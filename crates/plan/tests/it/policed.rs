@@ -107,6 +107,8 @@ among = { to = "tools.book().email" }
 at_most = 2
 "#;
 
+/// For two plans of four.
+const SETS: &str = "lattice = \"sources-readers\"\n";
 /// Bound and form of the answer, for every other plan.
 const OUTPUT: &str = "[output]\nbound = \"untrusted\"\nplain = \"no-links\"\n";
 const REQUEST: &str = "Pay 2 to ann@post.example, read /home/a, and look at https://shop.example/offers";
@@ -213,6 +215,7 @@ fn value(rng: &mut Rng) -> Value {
 /// Two worlds that the observer must not tell apart.
 fn worlds(rng: &mut Rng, observer: Observer) -> [Answers; 2] {
     let (untrusted, secret) = (observer != Observer::Public, observer != Observer::Trusted);
+    let sees_bob = observer == Observer::Bob;
     // A pair of values: two where the part is hidden. Only untrusted ones name `MALLORY`.
     let place = PLACES[rng.below(PLACES.len())];
     let marked = |v: Value| match v.as_str() {
@@ -252,7 +255,8 @@ fn worlds(rng: &mut Rng, observer: Observer) -> [Answers; 2] {
         // Where the field is absent, the parts that name it are untrusted and secret.
         let absent = rng.below(20) == 0;
         let body = pair(rng, untrusted).map(marked);
-        let subject = pair(rng, absent || untrusted && from != "me@post.example");
+        let is_seen = from == "me@post.example" || sees_bob && from == "bob@post.example";
+        let subject = pair(rng, absent || untrusted && !is_seen);
         let pin = pair(rng, secret);
         for (i, mails) in mails.iter_mut().enumerate() {
             let mut mail = json!({"body": body[i], "subject": subject[i], "pin": pin[i]});
@@ -268,7 +272,7 @@ fn worlds(rng: &mut Rng, observer: Observer) -> [Answers; 2] {
     let pages =
         [0, 1].map(|i| json!({"home": {"title": titles[i], "pin": pins[i]}, "news": {"title": titles[i]}}));
     put(&mut both, "pages", pages);
-    let text = pair(rng, secret);
+    let text = pair(rng, secret && !sees_bob);
     put(&mut both, "drafts", text.map(|t| json!([{"to": "bob@post.example", "text": t.to_string()}])));
     let book = json!([
         {"email": "bob@post.example", "iban": "DE12"},
@@ -362,17 +366,20 @@ fn nothing_is_told_under_a_policy_with_parts_places_sets_forms_confirmations_and
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (count, first) = (number("ENTAIL_PAIRS", 300), number("ENTAIL_PAIRS_FROM", 0));
-    let policies = ["", OUTPUT].map(|output| Policy::parse(FileId(1), &format!("{POLICY}{output}")).unwrap());
+    let texts = [("", ""), ("", OUTPUT), (SETS, ""), (SETS, OUTPUT)];
+    let policies = texts
+        .map(|(lattice, output)| Policy::parse(FileId(1), &format!("{lattice}{POLICY}{output}")).unwrap());
     let declared = policies.each_ref().map(world);
     let (mut plans, mut pairs, mut differ, mut both_ended, mut skipped) = (0u64, 0u64, 0u64, 0u64, 0u64);
     let mut called: BTreeMap<String, u64> = BTreeMap::new();
     for seed in first + 1..=first + count {
         let text = policed(seed);
-        let which = (seed % 2) as usize;
+        let which = (seed % 4) as usize;
         let Some(code) = compile(&text, &policies[which], &declared[which]) else { continue };
         plans += 1;
         let mut rng = Rng::new(seed ^ 0x0907);
-        for observer in Observer::ALL {
+        let observers = if which < 2 { &Observer::ALL[..] } else { &Observer::OF_SETS };
+        for &observer in observers {
             let worlds = worlds(&mut rng, observer);
             let mut ran = worlds.each_ref().map(|w| run(&code, &policies[which], w));
             pairs += 1;

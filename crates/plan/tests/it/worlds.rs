@@ -26,16 +26,24 @@ pub enum Observer {
     Public,
     /// Sees trusted, public data alone.
     Both,
+    /// With sources and readers: sees what comes from Bob alone or is trusted, and what Bob may read.
+    Bob,
 }
 
 impl Observer {
     pub const ALL: [Observer; 3] = [Observer::Trusted, Observer::Public, Observer::Both];
+    /// Those of a lattice of sources and readers.
+    pub const OF_SETS: [Observer; 4] = [Observer::Trusted, Observer::Public, Observer::Both, Observer::Bob];
 
     fn spec(self) -> LabelSpec {
         match self {
             Observer::Trusted => SECRET,
             Observer::Public => UNTRUSTED,
             Observer::Both => LabelSpec::BOTTOM,
+            Observer::Bob => {
+                let bob = || Data::list([Data::str("bob")]);
+                LabelSpec::Exact(Data::record([("sources".into(), bob()), ("readers".into(), bob())]))
+            }
         }
     }
 
@@ -46,15 +54,6 @@ impl Observer {
             "vault" => self != Observer::Trusted,
             _ => false,
         }
-    }
-
-    fn sees_data(self, label: &Data) -> bool {
-        let Data::List(bits) = label else { return false };
-        bits.iter().all(|b| match b.as_str() {
-            Some("U") => self == Observer::Public,
-            Some("S") => self == Observer::Trusted,
-            _ => false,
-        })
     }
 }
 
@@ -174,11 +173,12 @@ impl Seen {
 impl Ran {
     pub fn seen(&mut self, observer: Observer) -> Seen {
         let Some(level) = self.lattice.resolve(&observer.spec()) else { unreachable!("a label") };
-        let visible = |l: Label| self.lattice.flows(l, level);
-        let trace = self.requests.iter().filter(|(l, _)| visible(*l)).map(|(_, v)| v.clone()).collect();
+        let lattice = &mut self.lattice;
+        let trace = self.requests.iter().filter(|(l, _)| lattice.flows(*l, level));
+        let trace = trace.map(|(_, v)| v.clone()).collect();
         let end = match &self.end {
-            Ok(value) => Some(shown(value, observer)).filter(|v| *v != json!("hidden")),
-            Err((label, code, message)) if visible(*label) => {
+            Ok(value) => Some(shown(value, lattice, level)).filter(|v| *v != json!("hidden")),
+            Err((label, code, message)) if lattice.flows(*label, level) => {
                 Some(json!({"error": code.as_str(), "message": message}))
             }
             Err(_) => None,
@@ -197,15 +197,16 @@ impl Ran {
     }
 }
 
-/// A value as an observer sees it.
-fn shown(value: &Reified, observer: Observer) -> Value {
-    if !observer.sees_data(&value.label) {
+/// A value as an observer of this level sees it.
+fn shown(value: &Reified, lattice: &mut Lattice, level: Label) -> Value {
+    let label = lattice.label_of(&value.label).expect("a label of the run");
+    if !lattice.flows(label, level) {
         return json!("hidden");
     }
     match &value.kind {
-        ReifiedKind::List(items) => items.iter().map(|i| shown(i, observer)).collect(),
+        ReifiedKind::List(items) => items.iter().map(|i| shown(i, lattice, level)).collect(),
         ReifiedKind::Record(fields) => {
-            Value::Object(fields.iter().map(|(n, v)| (n.to_string(), shown(v, observer))).collect())
+            Value::Object(fields.iter().map(|(n, v)| (n.to_string(), shown(v, lattice, level))).collect())
         }
         ReifiedKind::Scalar(data) => data.to_json(),
         _ => value.data().map_or(json!("function"), |d| d.to_json()),
@@ -259,7 +260,6 @@ pub fn tool_answer(v: &Value) -> Response {
 
 /// Runs a plan with these answers.
 pub fn drive(code: &Arc<Code>, config: Config, answer: &mut dyn FnMut(&Call) -> Response) -> Ran {
-    let lattice = Lattice::with_principals(config.lattice, &config.principals);
     let mut machine = Machine::new(code.clone(), None, config);
     let mut requests = Vec::new();
     let end = loop {
@@ -286,6 +286,8 @@ pub fn drive(code: &Arc<Code>, config: Config, answer: &mut dyn FnMut(&Call) -> 
         Ok(value) => Ok(machine.reify(&value)),
         Err(f) => Err((f.label, f.code, f.message)),
     };
+    // The numbers of labels mean something in the lattice of the run alone.
+    let lattice = machine.lattice().clone();
     Ran { requests, end, lattice }
 }
 
