@@ -9,4 +9,5 @@
 pub mod cost;
 pub mod flow;
 pub mod pred;
+mod range;
 pub mod types;

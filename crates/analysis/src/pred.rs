@@ -10,7 +10,8 @@
 //! Invariant: `Yes` and `No` are facts; what neither the rules nor the examples decide (most of what regular
 //! expressions say) is `Unknown`.
 
-use core_ir::{Comparison, Data, Measure, Name, Num, Pred, Type};
+use crate::range::{Range, negated};
+use core_ir::{Data, Measure, Name, Num, Pred, Type};
 use std::sync::Arc;
 
 /// Answer to a question about predicates.
@@ -233,14 +234,6 @@ fn kind_of(d: &Data) -> DataKind {
     }
 }
 
-/// Range that comparisons state for a measure: bounds, their strictness, and excluded points.
-#[derive(Clone, Default)]
-struct Range {
-    low: Option<(Num, bool)>,
-    high: Option<(Num, bool)>,
-    not: Vec<Num>,
-}
-
 fn interval(parts: &Parts<'_>, measure: Measure) -> Range {
     let mut r = Range::default();
     for (p, holds) in parts {
@@ -248,98 +241,9 @@ fn interval(parts: &Parts<'_>, measure: Measure) -> Range {
         if *m != measure {
             continue;
         }
-        let c = match (c, holds) {
-            (c, true) => *c,
-            (Comparison::Lt, false) => Comparison::Ge,
-            (Comparison::Le, false) => Comparison::Gt,
-            (Comparison::Gt, false) => Comparison::Le,
-            (Comparison::Ge, false) => Comparison::Lt,
-            (Comparison::Eq, false) => Comparison::Ne,
-            (Comparison::Ne, false) => Comparison::Eq,
-        };
-        match c {
-            Comparison::Gt => r.at_least(n, true),
-            Comparison::Ge => r.at_least(n, false),
-            Comparison::Lt => r.at_most(n, true),
-            Comparison::Le => r.at_most(n, false),
-            Comparison::Eq => {
-                r.at_least(n, false);
-                r.at_most(n, false);
-            }
-            Comparison::Ne => r.not.push(n.clone()),
-        }
+        r.compare(if *holds { *c } else { negated(*c) }, n);
     }
     r
-}
-
-impl Range {
-    fn at_least(&mut self, n: &Num, strict: bool) {
-        let tighter = self.low.as_ref().is_none_or(|(m, s)| n > m || n == m && strict && !s);
-        if tighter {
-            self.low = Some((n.clone(), strict));
-        }
-    }
-
-    fn at_most(&mut self, n: &Num, strict: bool) {
-        let tighter = self.high.as_ref().is_none_or(|(m, s)| n < m || n == m && strict && !s);
-        if tighter {
-            self.high = Some((n.clone(), strict));
-        }
-    }
-
-    /// The least natural number in it, excluded points aside.
-    fn first(&self) -> u64 {
-        match &self.low {
-            Some((n, _)) if *n < Num::ZERO => 0,
-            Some((n, strict)) => {
-                let up = ceil(n);
-                up + u64::from(*strict && Num::from(up as i64) == *n)
-            }
-            None => 0,
-        }
-    }
-
-    /// The greatest natural number in it; `None` if there is no end, `Some(None)` if there is no such number.
-    fn last(&self) -> Option<Option<u64>> {
-        let (n, strict) = self.high.as_ref()?;
-        if *n < Num::ZERO || *n == Num::ZERO && *strict {
-            return Some(None);
-        }
-        let up = ceil(n);
-        let whole = Num::from(up as i64) == *n;
-        let last = if whole && !strict { up } else { up.saturating_sub(1) };
-        Some(Some(last))
-    }
-
-    fn is_empty(&self, natural: bool) -> bool {
-        if natural {
-            let first = self.first();
-            return match self.last() {
-                None => false,
-                Some(None) => true,
-                Some(Some(last)) => {
-                    // All numbers between are excluded.
-                    let gone = |n: u64| self.not.contains(&Num::from(n as i64));
-                    first > last || last - first < self.not.len() as u64 && (first..=last).all(gone)
-                }
-            };
-        }
-        match (&self.low, &self.high) {
-            (Some((l, a)), Some((h, b))) => l > h || l == h && (*a || *b || self.not.contains(l)),
-            _ => false,
-        }
-    }
-}
-
-/// The least natural number that is not less than a number which is not negative.
-fn ceil(n: &Num) -> u64 {
-    let whole = n.floor();
-    match whole.to_i64().and_then(|n| u64::try_from(n).ok()) {
-        Some(up) if whole == *n => up,
-        Some(up) => up.saturating_add(1),
-        // Beyond what is counted.
-        None => i64::MAX as u64,
-    }
 }
 
 fn no_text(parts: &Parts<'_>, length: &Range) -> bool {
@@ -567,6 +471,7 @@ fn example(parts: &Parts<'_>, depth: u32) -> Option<Data> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core_ir::Comparison;
 
     fn c(m: Measure, c: Comparison, n: i64) -> Pred {
         Pred::Compare(m, c, Num::from(n))

@@ -6,6 +6,7 @@
 
 mod ast;
 mod build;
+mod counting;
 mod parts;
 mod random;
 mod script;
@@ -13,6 +14,7 @@ mod spending;
 
 pub use ast::{Ast, Op};
 pub use build::prelude;
+pub use counting::{counting, counting_input, small};
 pub(crate) use parts::{Beside, Drawing, draw_parts};
 pub(crate) use random::program as random_program;
 pub use random::{Rng, Style, Ty, principals};

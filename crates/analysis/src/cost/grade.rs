@@ -239,6 +239,12 @@ impl Cost {
         self
     }
 
+    /// Returns true if it is nothing at all.
+    pub(super) fn is_free(&self) -> bool {
+        let all = [self.models, self.tools, self.input, self.output, self.money, self.millis];
+        all.iter().all(|i| i.most == Some(0)) && self.unpriced.is_empty() && self.own.is_empty()
+    }
+
     pub(super) fn spends(&self) -> bool {
         [self.models, self.tools].iter().any(|i| i.most != Some(0))
     }

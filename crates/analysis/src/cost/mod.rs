@@ -9,8 +9,11 @@
 //!
 //! Source: `docs/calculus.md` §4 corrections 1 and 2; seed 000 Theorems 5.4 and 5.6, corrected.
 
+mod facts;
 mod grade;
 mod prices;
+mod refine;
+mod rounds;
 mod values;
 
 pub use grade::{Interval, Line, Share};
@@ -21,11 +24,13 @@ use core_ir::{
     Type,
 };
 use diagnostics::{FileId, Span};
+use facts::Facts;
 use grade::{Cost, Repetition, Step};
+use rounds::Rounds;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use values::{Closure, Env, Token, Value, field, is_plain, known, prim};
+use values::{Closure, Env, Local, Token, Value, field, is_plain, known, prim};
 
 /// Bounds on the resources of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +99,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         given_up: None,
         failures: 0,
         handed: Vec::new(),
+        rounds: HashMap::new(),
         closures: HashMap::new(),
         summaries: HashMap::new(),
         limits: 0,
@@ -171,6 +177,8 @@ struct Analysis<'p> {
     failures: u32,
     /// Self references that were handed more than data.
     handed: Vec<u32>,
+    /// The loops whose rounds are being counted, by their self references.
+    rounds: HashMap<u32, Rounds>,
     /// Functions by their code and captures.
     closures: HashMap<Vec<Token>, Rc<Closure>>,
     /// Results of calls.
@@ -223,7 +231,7 @@ impl Analysis<'_> {
 
     fn bind(env: &Rc<Env>, at: usize, value: Value) -> Rc<Env> {
         let mut locals = env.locals[..at.min(env.locals.len())].to_vec();
-        locals.push(value);
+        locals.push(value.into());
         Rc::new(Env { locals, captures: env.captures.clone() })
     }
 
@@ -269,7 +277,9 @@ impl Analysis<'_> {
                 let (f, made) = self.eval(code, *f, env);
                 let (list, given) = self.eval(code, *list, env);
                 let before = made.plus(&given);
-                match list.values() {
+                // Of what has no items nothing is called.
+                let known = list.values().or_else(|| (facts::most_items(&list) == Some(0)).then(Vec::new));
+                match known {
                     Some(items) => {
                         let together = most.is_none_or(|n| n as usize >= items.len());
                         let (mut cost, mut out) = (Cost::zero(), Vec::with_capacity(items.len()));
@@ -286,11 +296,27 @@ impl Analysis<'_> {
                         let (v, once) = self.apply(&f, item, span);
                         self.undecided -= 1;
                         let why = "as often as the list has items, which is known only when it runs";
-                        if once.spends() || !once.own.is_empty() {
-                            self.reason(span, why);
-                        }
-                        let all = once.open().optional().told(span, Repetition::Unbounded(why.into()));
-                        (if is_plain(&v) { Value::Data } else { Value::Unknown }, before.plus(&all))
+                        let length = facts::length(&list);
+                        let all = match facts::most_items(&list) {
+                            Some(n) => {
+                                let all = once.times(n).least_of(&once.times(length.first().min(n)));
+                                let together = most.is_none_or(|most| u64::from(most) >= n);
+                                let latest = if together { once.millis.most } else { all.millis.most };
+                                let millis = Interval { least: 0, most: latest };
+                                Cost { millis, ..all }.told(span, Repetition::Unfoldings(n, 1, n))
+                            }
+                            None => {
+                                if once.spends() || !once.own.is_empty() {
+                                    self.reason(span, why);
+                                }
+                                once.open().optional().told(span, Repetition::Unbounded(why.into()))
+                            }
+                        };
+                        let items = match is_plain(&v) {
+                            true => Facts { length, ..Facts::default() }.value(),
+                            false => Value::Unknown,
+                        };
+                        (items, before.plus(&all))
                     }
                 }
             }
@@ -334,7 +360,7 @@ impl Analysis<'_> {
                         fields.push((name.clone(), new));
                         Value::Record(Rc::new(fields))
                     }
-                    Value::Data if matches!(new, Value::Data) => Value::Data,
+                    v if is_plain(&v) && is_plain(&new) => Value::Data,
                     _ => Value::Unknown,
                 };
                 (v, c.plus(&d))
@@ -367,17 +393,20 @@ impl Analysis<'_> {
                     let (v, c) = self.eval(code, *e, &inner);
                     cost = cost.plus(&c);
                     // Nobody keeps an environment, so none is copied here, however many variables there are.
-                    Rc::make_mut(&mut inner).locals.push(v);
+                    self.after(code, *e, &mut inner);
+                    Rc::make_mut(&mut inner).locals.push(Local { value: v, term: Some(*e) });
                 }
                 let (v, c) = self.eval(code, *body, &inner);
                 (v, cost.plus(&c))
             }
             Term::If(c, a, b, _) => {
-                let (c, cost) = self.eval(code, *c, env);
-                let ways = match &c {
+                let (value, cost) = self.eval(code, *c, env);
+                let ways = match &value {
                     Value::Known(d) if **d == Data::Bool(true) => vec![(*a, env.clone())],
                     Value::Known(d) if **d == Data::Bool(false) => vec![(*b, env.clone())],
-                    _ => vec![(*a, env.clone()), (*b, env.clone())],
+                    _ => [(*a, true), (*b, false)]
+                        .map(|(way, holds)| (way, self.assuming(code, *c, holds, env)))
+                        .into(),
                 };
                 self.branches(code, &ways, cost)
             }
@@ -394,8 +423,7 @@ impl Analysis<'_> {
                         Value::Tag(..) => continue,
                         // A string counts as the tag of its name; other data takes no branch.
                         Value::Known(d) if d.as_str() != Some(&*b.tag) => continue,
-                        Value::Known(_) => Value::Data,
-                        Value::Data => Value::Data,
+                        Value::Known(_) | Value::Data | Value::Within(_) => Value::Data,
                         Value::Choice(vs) => match payload(vs, &b.tag) {
                             Some(v) => v,
                             None => continue,
@@ -417,7 +445,7 @@ impl Analysis<'_> {
                 let (v, c) = self.eval(code, *body, env);
                 (Value::Fix(*bound, Rc::new(v), span, origin.clone()), c)
             }
-            Term::Guard { term, retry, .. } => {
+            Term::Guard { term, retry, pred } => {
                 let attempts = u64::from(*retry) + 1;
                 self.again(attempts, 1);
                 let (v, c) = self.eval(code, *term, env);
@@ -425,7 +453,7 @@ impl Analysis<'_> {
                 let all = c.times(attempts).least_of(&c);
                 let all = if attempts > 1 { all.told(span, Repetition::Attempts(attempts)) } else { all };
                 match v {
-                    v if is_plain(&v) => (v, all),
+                    v if is_plain(&v) => (facts::satisfying(v, pred, true), all),
                     Value::Unknown => (Value::Unknown, all.optional()),
                     v => (Value::Guarded(Rc::new(v), *retry, span), all.envelope(&c)),
                 }
@@ -439,7 +467,11 @@ impl Analysis<'_> {
                 };
                 (v, Cost { models, ..c })
             }
-            Term::Mem(_, e) | Term::Fork(e) | Term::Check(_, _, e) => self.eval(code, *e, env),
+            Term::Mem(_, e) | Term::Fork(e) => self.eval(code, *e, env),
+            Term::Check(_, ty, e) => {
+                let (v, c) = self.eval(code, *e, env);
+                (facts::of_type(v, ty), c)
+            }
             Term::Within(seconds, e) => {
                 let (v, mut c) = self.eval(code, *e, env);
                 let limit = seconds.mul(&core_ir::Num::from(1_000)).ok();
@@ -564,7 +596,7 @@ impl Analysis<'_> {
 
     fn read(&mut self, env: &Rc<Env>, slot: Slot) -> Value {
         match slot {
-            Slot::Local(i) => env.locals.get(i as usize).cloned().unwrap_or(Value::Unknown),
+            Slot::Local(i) => env.locals.get(i as usize).map_or(Value::Unknown, |local| local.value.clone()),
             Slot::Captured(i) => env.captures.get(i as usize).cloned().unwrap_or(Value::Unknown),
             Slot::Global(i) => match self.globals.get(i) {
                 _ if self.globals.names().get(i as usize).is_some_and(|n| &**n == "fix") => Value::PreludeFix,
@@ -603,7 +635,7 @@ impl Analysis<'_> {
     /// A part of a container.
     fn part(&mut self, v: &Value, pick: &dyn Fn(&[Value]) -> Option<Value>) -> Value {
         match v {
-            Value::Data => Value::Data,
+            Value::Data | Value::Within(_) => Value::Data,
             Value::Known(d) => match &**d {
                 Data::List(items) => {
                     let values: Vec<Value> = items.iter().map(known).collect();
@@ -681,7 +713,7 @@ impl Analysis<'_> {
                 let Term::Abs(abs) = c.code.term(c.term) else {
                     return self.give_up(span, "not a function");
                 };
-                let env = Rc::new(Env { locals: vec![x], captures: c.captures.clone() });
+                let env = Rc::new(Env { locals: vec![x.into()], captures: c.captures.clone() });
                 self.eval(&c.code.clone(), abs.body, &env)
             }
             Value::PreludeFix => {
@@ -700,6 +732,11 @@ impl Analysis<'_> {
                 }
                 if !is_plain(&x) {
                     self.handed.push(*k);
+                }
+                if self.given_up.is_none()
+                    && let Some(rounds) = self.rounds.get_mut(k)
+                {
+                    rounds.observe(&x);
                 }
                 let result = if *plain { Value::Data } else { Value::Unknown };
                 (result, Cost { own: Rc::new([(*k, 1)].into()), ..Cost::zero() })
@@ -747,9 +784,12 @@ impl Analysis<'_> {
                 all.unwrap_or((Value::Data, Cost::zero()))
             }
             // Applying data is an error, which costs nothing.
-            Value::Data | Value::Known(_) | Value::Record(_) | Value::List(_) | Value::Tag(..) => {
-                (Value::Data, Cost::zero())
-            }
+            Value::Data
+            | Value::Within(_)
+            | Value::Known(_)
+            | Value::Record(_)
+            | Value::List(_)
+            | Value::Tag(..) => (Value::Data, Cost::zero()),
             Value::Unknown => self.give_up(span, "it is not known which function is called here"),
         }
     }
@@ -818,8 +858,21 @@ impl Analysis<'_> {
         {
             return exact;
         }
+        let reasons = self.reasons.len();
+        let counted = if open || runs.is_some() { None } else { self.count_rounds(body, &x, at) };
+        if counted.is_none() {
+            self.reasons.truncate(reasons);
+        }
+        let bound = match (bound, counted.as_ref().and_then(|counted| counted.rounds)) {
+            (Bound::Finite(n), Some(rounds)) => Bound::Finite(n.min(rounds)),
+            (Bound::Infinite, Some(rounds)) => Bound::Finite(rounds),
+            (bound, None) => bound,
+        };
         // First as if only data went round, then, if that is not so, as if nothing were known of what does.
-        let (mut own, mut v, mut once) = self.measure(body, is_plain(&x), at);
+        let (mut own, mut v, mut once) = match counted {
+            Some(counted) => counted.round,
+            None => self.measure(body, is_plain(&x), at),
+        };
         if is_plain(&x) && (!is_plain(&v) || self.handed.contains(&own)) && self.given_up.is_none() {
             (own, v, once) = self.measure(body, false, at);
         }
@@ -873,12 +926,29 @@ impl Analysis<'_> {
     /// Measures one unfolding: the number of its self reference, its value, and its cost. With `plain`, the
     /// loop passes on data only.
     fn measure(&mut self, body: &Value, plain: bool, at: Span) -> (u32, Value, Cost) {
-        let own = self.next_self;
-        self.next_self += 1;
-        self.undecided += 1;
-        let (g, made) = self.apply(body, Value::Own(own, plain), at);
         // Later unfoldings get an argument that is not known here.
         let argument = if plain { Value::Data } else { Value::Unknown };
+        let own = self.new_self();
+        self.measure_with(own, body, plain, argument, at)
+    }
+
+    fn new_self(&mut self) -> u32 {
+        let own = self.next_self;
+        self.next_self += 1;
+        own
+    }
+
+    /// [`measure`](Self::measure) of a self reference, for what is known of the argument of each unfolding.
+    fn measure_with(
+        &mut self,
+        own: u32,
+        body: &Value,
+        plain: bool,
+        argument: Value,
+        at: Span,
+    ) -> (u32, Value, Cost) {
+        self.undecided += 1;
+        let (g, made) = self.apply(body, Value::Own(own, plain), at);
         let (v, called) = self.apply(&g, argument, at);
         self.undecided -= 1;
         (own, v, made.plus(&called))
@@ -987,7 +1057,7 @@ impl Analysis<'_> {
 fn payload(vs: &[Value], tag: &Name) -> Option<Value> {
     let parts = vs.iter().filter_map(|v| match v {
         Value::Tag(name, p) => (name == tag).then(|| (**p).clone()),
-        Value::Data | Value::Known(_) => Some(Value::Data),
+        Value::Data | Value::Within(_) | Value::Known(_) => Some(Value::Data),
         _ => Some(Value::Unknown),
     });
     parts.reduce(Value::join)

@@ -1,5 +1,7 @@
 //! Abstract values of the cost analysis: functions are followed, small data is computed.
 
+use super::facts::{self, Facts};
+use crate::range::Range;
 use core_ir::{Bound, BoundOrigin, Code, Data, ModelParams, Name, Num, Prim, TermId};
 use diagnostics::Span;
 use std::rc::Rc;
@@ -16,6 +18,8 @@ const MAX_TEXT_BYTES: usize = 1 << 16;
 pub(super) enum Value {
     /// Data without functions inside.
     Data,
+    /// Data without functions inside, of which something is known.
+    Within(Rc<Facts>),
     /// This very data.
     Known(Rc<Data>),
     /// Anything, including functions of which nothing is known.
@@ -53,6 +57,9 @@ pub(super) struct Closure {
 pub(super) enum Token {
     Data,
     Known(Rc<Data>),
+    /// Of this number of fields: ranges of the value and the length, whether it is a number, and its distance
+    /// from a variable of a loop.
+    Within(Range, Range, bool, Option<facts::Counter>, usize),
     Unknown,
     /// A closure of this number.
     Closure(u32),
@@ -77,8 +84,21 @@ pub(super) enum Token {
 
 #[derive(Clone)]
 pub(super) struct Env {
-    pub(super) locals: Vec<Value>,
+    pub(super) locals: Vec<Local>,
     pub(super) captures: Vec<Value>,
+}
+
+/// A variable with the term of the same function whose value it is, if a `let` has bound it.
+#[derive(Clone)]
+pub(super) struct Local {
+    pub(super) value: Value,
+    pub(super) term: Option<TermId>,
+}
+
+impl From<Value> for Local {
+    fn from(value: Value) -> Local {
+        Local { value, term: None }
+    }
 }
 
 /// A literal.
@@ -94,24 +114,42 @@ pub(super) fn known(d: &Data) -> Value {
 
 impl Value {
     pub(super) fn join(a: Value, b: Value) -> Value {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || Value::join_inner(a, b))
+    }
+
+    fn join_inner(a: Value, b: Value) -> Value {
+        let plain = is_plain(&a) && is_plain(&b);
         match (a, b) {
             (Value::Known(a), Value::Known(b)) if a == b => Value::Known(a),
-            (Value::Data | Value::Known(_), Value::Data | Value::Known(_)) => Value::Data,
+            (Value::Data, b) if plain && !b.has_tag() => Value::Data,
+            (a, Value::Data) if plain && !a.has_tag() => Value::Data,
             (Value::Unknown, _) | (_, Value::Unknown) => Value::Unknown,
-            (a, b) if is_plain(&a) && is_plain(&b) && !a.has_tag() && !b.has_tag() => Value::Data,
+            // Records of the same fields.
+            (Value::Record(a), Value::Record(b))
+                if plain && a.len() == b.len() && a.iter().zip(b.iter()).all(|((n, _), (m, _))| n == m) =>
+            {
+                let both = |((n, v), (_, w)): (&(Name, Value), &(Name, Value))| {
+                    (n.clone(), Value::join(v.clone(), w.clone()))
+                };
+                Value::Record(Rc::new(a.iter().zip(b.iter()).map(both).collect()))
+            }
+            (a, b) if plain && !a.has_tag() && !b.has_tag() => {
+                Facts::either(&Facts::of(&a), &Facts::of(&b)).value()
+            }
             (a, b) => {
-                let mut all = Vec::new();
+                let mut all: Vec<Value> = Vec::new();
                 for v in [a, b] {
                     match v {
-                        Value::Choice(vs) => all.extend(vs.iter().cloned()),
-                        v => all.push(v),
+                        Value::Choice(vs) => vs.iter().for_each(|v| add_choice(&mut all, v.clone())),
+                        v => add_choice(&mut all, v),
                     }
                 }
-                if all.iter().filter(|v| matches!(v, Value::Data)).count() > 1 {
-                    let mut data = false;
-                    all.retain(|v| !matches!(v, Value::Data) || !std::mem::replace(&mut data, true));
+                match &all[..] {
+                    [one] => one.clone(),
+                    _ if all.len() <= MAX_CHOICES => Value::Choice(Rc::new(all)),
+                    _ if plain => Value::Data,
+                    _ => Value::Unknown,
                 }
-                if all.len() > MAX_CHOICES { Value::Unknown } else { Value::Choice(Rc::new(all)) }
             }
         }
     }
@@ -156,6 +194,7 @@ impl Value {
                 | Value::Tool(_)
                 | Value::Own(..)
                 | Value::PreludeFix => {}
+                Value::Within(facts) => work.extend(facts.fields.iter().map(|(_, v)| v)),
                 Value::Closure(c) => work.extend(&c.captures),
                 Value::Fix(_, v, ..) | Value::Guarded(v, ..) | Value::Tag(_, v) | Value::Round(_, _, v) => {
                     work.push(v);
@@ -183,6 +222,19 @@ impl Value {
                     _ => false,
                 };
                 out.push(small.then(|| Token::Known(d.clone()))?);
+            }
+            Value::Within(facts) => {
+                out.push(Token::Within(
+                    facts.value.clone(),
+                    facts.length.clone(),
+                    facts.number,
+                    facts.counter.clone(),
+                    facts.fields.len(),
+                ));
+                for (name, value) in &facts.fields {
+                    out.push(Token::Field(name.clone()));
+                    value.describe(out)?;
+                }
             }
             Value::Unknown => out.push(Token::Unknown),
             Value::Closure(c) => out.push(Token::Closure(c.number?)),
@@ -232,7 +284,7 @@ impl Value {
         }
     }
 
-    fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         match self {
             Value::Known(d) => d.as_str(),
             _ => None,
@@ -266,7 +318,7 @@ impl Value {
     }
 
     /// Returns the number of items, if the value is a list of known length.
-    fn items(&self) -> Option<usize> {
+    pub(super) fn items(&self) -> Option<usize> {
         match self {
             Value::List(vs) => Some(vs.len()),
             Value::Known(d) => match &**d {
@@ -290,10 +342,31 @@ impl Value {
     }
 }
 
+/// Adds one of several values. Those that are told apart by nothing but data are one.
+fn add_choice(all: &mut Vec<Value>, v: Value) {
+    let same = |w: &Value| match (w, &v) {
+        (Value::Tag(n, p), Value::Tag(m, q)) => n == m && is_plain(p) && is_plain(q),
+        (Value::Data | Value::Within(_) | Value::Known(_), Value::Data | Value::Within(_)) => true,
+        (Value::Data | Value::Within(_), Value::Known(_)) => true,
+        _ => false,
+    };
+    match all.iter_mut().find(|w| same(w)) {
+        Some(w) => {
+            *w = match (&*w, v) {
+                (Value::Tag(n, p), Value::Tag(_, q)) => {
+                    Value::Tag(n.clone(), Rc::new(Value::join((**p).clone(), (*q).clone())))
+                }
+                (w, v) => Value::join(w.clone(), v),
+            }
+        }
+        None => all.push(v),
+    }
+}
+
 /// Returns true if a value contains no function.
 pub(super) fn is_plain(v: &Value) -> bool {
     match v {
-        Value::Data | Value::Known(_) => true,
+        Value::Data | Value::Within(_) | Value::Known(_) => true,
         Value::Record(fs) => fs.iter().all(|(_, v)| is_plain(v)),
         Value::List(vs) | Value::Choice(vs) => vs.iter().all(is_plain),
         Value::Tag(_, v) => is_plain(v),
@@ -304,6 +377,9 @@ pub(super) fn is_plain(v: &Value) -> bool {
 pub(super) fn field(v: &Value, name: &Name) -> Value {
     match v {
         Value::Data | Value::Known(_) => Value::Data,
+        Value::Within(facts) => {
+            facts.fields.iter().find(|(n, _)| n == name).map_or(Value::Data, |(_, v)| v.clone())
+        }
         Value::Record(fields) => {
             fields.iter().find(|(n, _)| n == name).map_or(Value::Data, |(_, v)| v.clone())
         }
@@ -319,7 +395,7 @@ pub(super) fn prim(p: Prim, args: &[Value]) -> Value {
     let num = |n: Result<Num, core_ir::NumError>| n.map_or(Value::Data, |n| data(Data::Num(n)));
     let carries = matches!(p, Prim::Add | Prim::Append | Prim::Slice | Prim::Flatten);
     let unknown = || match args.iter().all(is_plain) || !carries {
-        true => Value::Data,
+        true => facts::result(p, args),
         false => Value::Unknown,
     };
     match (p, args) {

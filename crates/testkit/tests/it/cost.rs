@@ -5,7 +5,9 @@ use analysis::cost::{CostBound, Prices, Share};
 use core_ir::{Data, Num};
 use proptest::prelude::*;
 use testkit::drive::Order;
-use testkit::generate::{Program, Rng, Script, Style, programs, spending_programs};
+use testkit::generate::{
+    Program, Rng, Script, Style, counting, counting_input, programs, small, spending_programs,
+};
 use testkit::world::{Answer, Call, World};
 
 fn within_bound(program: &Program) -> Result<(), TestCaseError> {
@@ -234,4 +236,128 @@ fn spending_programs_spend() {
         failed += u32::from(outcome.result.is_err());
     }
     assert!(bounded > 700 && calling > 200 && exact > 50 && failed < 200);
+}
+
+/// A world of small numbers, of which none is certain.
+struct Small(Rng);
+
+impl World for Small {
+    fn answer(&mut self, call: &Call) -> Answer {
+        match call {
+            Call::Model { .. } => Answer::Text("a".into()),
+            Call::Tool { .. } => Answer::Data(Data::Num(small(&mut self.0))),
+            _ => Answer::Failed("nobody asks for this".into()),
+        }
+    }
+}
+
+/// The bound of a program that counts, and the calls of models and tools of a run of it, if it has a value.
+fn counted(text: &str, seed: u64) -> (CostBound, (u64, u64), bool) {
+    let code = lam(text);
+    let bound = analysis::cost::bound(&code, true);
+    let config = machine::Config { fuel: 20_000, ..machine::Config::default() };
+    let (input, mut world) = (counting_input(seed), Small(Rng::new(seed)));
+    let outcome = testkit::drive::run(&code, Some(&input), config, &mut world, Order::AtOnce);
+    let count = |of: fn(&Call) -> bool| outcome.requests.iter().filter(|(c, _)| of(c)).count() as u64;
+    let calls = (count(|c| matches!(c, Call::Model { .. })), count(|c| matches!(c, Call::Tool { .. })));
+    (bound, calls, outcome.result.is_ok())
+}
+
+fn within_counted(text: &str, seed: u64) -> Result<(), TestCaseError> {
+    let (bound, (models, tools), ended) = counted(text, seed);
+    let fits = |n: u64, i: &analysis::cost::Interval| {
+        i.most.is_none_or(|most| n <= most) && (!ended || n >= i.least)
+    };
+    prop_assert!(fits(models, &bound.model_calls), "{} models, {}\n{}", models, bound.model_calls, text);
+    prop_assert!(fits(tools, &bound.tool_calls), "{} tools, {}\n{}", tools, bound.tool_calls, text);
+    let unknown = bound.model_calls.most.is_none() || bound.tool_calls.most.is_none();
+    prop_assert!(!unknown || !bound.unbounded.is_empty(), "no reason\n{}", text);
+    parts_fit(&bound)
+}
+
+proptest! {
+    #![proptest_config(cases(4_000))]
+
+    #[test]
+    fn rounds_stay_within_the_bound(seed in any::<u64>(), size in 1..24_u32, input in any::<u64>()) {
+        let text = counting(seed, size);
+        for run in 0..3 {
+            within_counted(&text, input.wrapping_add(run))?;
+        }
+    }
+}
+
+/// The sample of [`rounds_stay_within_the_bound`] is not trivial.
+#[test]
+fn counting_programs_count() {
+    let (mut calling, mut bounded, mut reached) = (0, 0, 0);
+    for seed in 0..1_000 {
+        let text = counting(seed, 8);
+        let (bound, (models, tools), _) = counted(&text, seed);
+        let most = bound.model_calls.most.zip(bound.tool_calls.most);
+        if text.contains("fix[inf]") && models + tools > 1 {
+            calling += 1;
+            bounded += u32::from(most.is_some());
+            reached += u32::from(most == Some((models, tools)));
+        }
+    }
+    assert!(calling > 150 && bounded > 45 && reached > 10, "{calling} {bounded} {reached}");
+}
+
+/// Guards, failures and comparisons before a loop, and counters of several kinds.
+#[test]
+fn conditions_bound_the_loops_of_terms() {
+    let tool = "tool t(a: Num) -> Num read\n";
+    let cases = [
+        (
+            r"\xs. if prim[length](xs) > 5 then fail 'many' else
+              (fix[inf] (\s. \i. if i < prim[length](xs) then let _ = tool[t] {a: i} in s (i + 1) else 0)) 0",
+            0,
+            5,
+        ),
+        (
+            r"\input. let xs = guard input.xs length <= 4 in
+              (fix[inf] (\s. \p. if p.i < prim[length](p.xs)
+                then let _ = tool[t] {a: p.i} in s {i: p.i + 1, xs: p.xs} else 0)) {i: 0, xs: xs}",
+            0,
+            4,
+        ),
+        (
+            r"\input. let _ = if input.n <= 4 then null else fail 'x' in
+              (fix[inf] (\s. \i. if i > 0 then let _ = tool[t] {a: i} in s (i - 1) else 0)) input.n",
+            0,
+            4,
+        ),
+        // By halves, from two on.
+        (
+            r"\n. if n < 5 then (fix[inf] (\s. \i. if i < n then let _ = tool[t] {a: i} in s (i + 0.5) else 0)) 2
+              else 0",
+            0,
+            6,
+        ),
+        // Two counters that meet: each alone is bounded by the other's first value.
+        (
+            r"\n. if n <= 8 then (fix[inf] (\s. \p. if p.i < p.j
+                then let _ = tool[t] {a: 1} in s {i: p.i + 1, j: p.j - 1} else 0)) {i: 0, j: n} else 0",
+            0,
+            8,
+        ),
+        (
+            r"\input. let xs = guard input.xs (length <= 4 && length >= 2) in each[2] (\x. tool[t] {a: x}) xs",
+            2,
+            4,
+        ),
+        // Each round begins two others.
+        (
+            r"\n. if n <= 3 then (fix[inf] (\s. \i. if i > 0 then let _ = tool[t] {a: i} in s (i - 1) + s (i - 1)
+                else 0)) n else 0",
+            0,
+            7,
+        ),
+    ];
+    for (text, least, most) in cases {
+        let found = analysis::cost::bound(&lam(&format!("{tool}{text}")), true);
+        assert_eq!((found.tool_calls.least, found.tool_calls.most), (least, Some(most)), "{text}");
+        assert!(found.unbounded.is_empty(), "{text}: {:?}", found.unbounded);
+    }
 }
