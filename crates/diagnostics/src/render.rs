@@ -174,11 +174,14 @@ fn excerpts<'a>(
 }
 
 /// Replaces control characters (but not tab and line feed) by one-byte stand-ins, so that byte
-/// offsets stay valid and a terminal obeys nothing that a file says.
+/// offsets stay valid and a terminal obeys nothing that a file says. A carriage return before a line feed
+/// becomes a space.
 fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
+    let mut rest = text.chars();
+    std::iter::from_fn(|| rest.next().map(|c| (c, rest.clone().next())))
+        .map(|(c, next)| match c {
             '\t' | '\n' => c,
+            '\r' if next == Some('\n') => ' ',
             c if c.is_ascii_control() => '?',
             // C1 controls and bidirectional overrides, replaced by a character of the same width.
             '\u{80}'..='\u{9f}' => '\u{a4}',
@@ -289,6 +292,16 @@ mod tests {
     fn terminal_escapes_of_a_file_are_not_passed_on() {
         let out = shown("a \u{1b}[31m red \u{202e}\u{9b} b", 0, 1);
         assert!(!out.contains('\u{1b}') && !out.contains('\u{202e}') && !out.contains('\u{9b}'), "{out:?}");
+    }
+
+    #[test]
+    fn line_breaks_of_windows_are_none_of_the_text() {
+        let mut sources = Sources::new();
+        let file = sources.add("f", "a\r\nb\rc\r\nd\r\n");
+        let d =
+            Diagnostic::error("X", "m", sources.span(file, 8, 9)).remark(sources.span(file, 0, 1), "first");
+        let out = text(&sources, &d, false);
+        assert!(!out.contains('\r') && !out.contains("a?") && !out.contains("c?"), "{out}");
     }
 
     #[test]
