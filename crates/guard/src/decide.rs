@@ -1,6 +1,7 @@
 //! Decisions about single calls: a turn of the machine that waits for something of the world.
 
 use core_ir::{Code, Data, Label, LabelSpec, Name};
+use diagnostics::toml_key;
 use machine::{Config, Machine, Part, Refusal, RequestId, Response};
 use std::sync::Arc;
 
@@ -166,14 +167,14 @@ pub(crate) fn broke(machine: &Machine, refusal: &Refusal) -> (String, String, St
 }
 
 /// The change that would allow a refused call.
-/// `named` says that the policy has a table for the tool.
+/// `named` is the table that the policy has for the tool. A second table for it would replace the first.
 pub(crate) fn remedy(
     tool: &Name,
     refusal: Option<&Refusal>,
     (integrity, secrecy): (bool, bool),
-    named: bool,
+    named: Option<&str>,
 ) -> String {
-    let table = format!("`[tools.{tool}]`");
+    let table = format!("`[tools.{}]`", toml_key(named.unwrap_or(tool)));
     let Some(refusal) = refusal else {
         return format!("Whoever keeps the policy decides that under {table}");
     };
@@ -191,7 +192,7 @@ pub(crate) fn remedy(
         Part::Argument(arg) => format!(
             "{fresh}; in the policy, allow it for this argument: `bounds = {{ {arg} = \"{word}\" }}` under {table}{ask}"
         ),
-        Part::Control if named => format!(
+        Part::Control if named.is_some() => format!(
             "{fresh}; in the policy, let such data decide whether it is called: `control = \"{word}\"` under {table}{ask}"
         ),
         Part::Control => format!(

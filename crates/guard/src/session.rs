@@ -570,7 +570,8 @@ impl Session {
             _ => {
                 let of = |r: &Refusal| self.differs(machine, r);
                 let differs = refusal.map_or((false, false), of);
-                decide::remedy(&tool, refusal, differs, self.is_named(&tool))
+                let named = self.table(&tool).map(|(name, _)| name);
+                decide::remedy(&tool, refusal, differs, named)
             }
         };
         let broke = refusal.map(|r| decide::broke(machine, r));

@@ -188,6 +188,30 @@ fn a_result_of_one_server_taints_calls_of_another() {
     );
 }
 
+/// A second table for the tool would replace the one that the policy has, with all that it says.
+#[test]
+fn a_remedy_names_the_table_that_the_policy_has() {
+    let remedies = |policy: &str| {
+        let mut gateway = gateway_of(policy, [true; 3], false);
+        ask(&mut gateway, &hello());
+        ask(&mut gateway, &call(1, "web__fetch", json!({"url": "u"})));
+        let came = ask(&mut gateway, &call(2, "mail__send", json!({"to": "mallory", "body": "notes"})));
+        match &came.notes[..] {
+            [(Some(1), Note::Refused(refused))] => refused.remedy.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let fetch = "[tools.fetch]\neffect = \"read\"\n";
+    for (table, own) in [
+        ("[tools.send]\neffect = \"write\"\n", "under `[tools.send]`"),
+        ("[tools.mail__send]\neffect = \"write\"\n", "under `[tools.mail__send]`"),
+        ("", "under `[tools.mail__send]`"),
+    ] {
+        let remedy = remedies(&format!("{fetch}{table}"));
+        assert_eq!(remedy.matches("under `[tools.").count(), remedy.matches(own).count(), "{remedy}");
+    }
+}
+
 /// A table without a server holds for approved servers. Another one chooses the names of its tools itself.
 #[test]
 fn a_table_without_a_server_is_for_approved_servers_only() {
