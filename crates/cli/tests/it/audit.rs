@@ -460,6 +460,21 @@ fn the_policy_is_accepted_and_refuses_the_path() {
     assert!(of("customer").contains("always allowed"), "{out}");
 }
 
+/// A table with the name of a server is about none of its tools.
+#[test]
+fn a_server_whose_tools_are_not_known_gets_no_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let list = r#"{"mcpServers": {
+        "ours": {"command": "python3", "args": ["ours.py"]},
+        "fetch": {"command": "uvx", "args": ["mcp-server-fetch==2025.4.7"]}
+    }}"#;
+    std::fs::write(dir.path().join("mcp.json"), list).unwrap();
+    entail(dir.path(), &["audit", "mcp.json", "--policy-out", "policy.toml"]);
+    let text = std::fs::read_to_string(dir.path().join("policy.toml")).unwrap();
+    assert!(text.contains("# ours: mcp.json:2:") && text.contains("entail guard --approve"), "{text}");
+    assert!(!text.contains("[tools.ours]") && text.contains("[tools.fetch]"), "{text}");
+}
+
 /// Names of both ends of a path; each end has alternatives.
 struct Expected {
     source: Vec<String>,

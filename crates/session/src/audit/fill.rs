@@ -18,6 +18,13 @@ const UNKNOWN: &str = "\
 # effect = \"write\"    # changes the world; untrusted data must not decide it
 ";
 
+/// Lines about a server or toolkit that represents tools whose names are not known. A table with its name
+/// would be about none of them.
+const UNLISTED: &str = "\
+# Its tools are not known: each has a table of its own, such as `[tools.NAME]`. For a server of a list,
+# `entail guard --approve --mcp-config FILE` shows the names.
+";
+
 /// The policy file for these tools.
 pub(super) fn policy(tools: &[&AuditedTool], sources: &Sources) -> String {
     let mut out = HEAD.to_string();
@@ -35,9 +42,12 @@ pub(super) fn policy(tools: &[&AuditedTool], sources: &Sources) -> String {
     }
     for (name, tool) in &by_name {
         let place = plain(&sources.place(tool.span));
+        let is_unlisted = tool.facts.knowledge == Knowledge::Unknown && tool.server.as_deref() == Some(*name);
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n[tools.{}]  # {place}\n", toml_key(name));
-        out.push_str(&lines(tool, sources));
+        let _ = match is_unlisted {
+            true => write!(out, "\n# {}: {place}\n{UNLISTED}", plain(name)),
+            false => write!(out, "\n[tools.{}]  # {place}\n{}", toml_key(name), lines(tool, sources)),
+        };
     }
     out
 }
