@@ -3,6 +3,8 @@
 use crate::args::{Color, Format, OutputArgs};
 use diagnostics::{Diagnostic, Sources, render};
 use serde_json::{Value, json};
+use session::load::{reason, remedy};
+use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -91,7 +93,7 @@ impl Ui {
             if e.kind() == std::io::ErrorKind::BrokenPipe {
                 std::process::exit(0);
             }
-            self.say(&format!("error: cannot write to standard output: {}", session::load::reason(&e)));
+            self.say(&format!("error: cannot write to standard output: {}", reason(&e)));
             std::process::exit(Exit::Failed.status().into());
         }
     }
@@ -171,6 +173,16 @@ impl Ui {
             _ => line.to_string(),
         };
         if self.is_json() { text } else { text.lines().map(colored).collect::<Vec<_>>().join("\n") }
+    }
+
+    /// Says that a file that the user named can't be read.
+    pub fn cannot_read(&self, path: impl Display, e: &std::io::Error) -> Exit {
+        self.usage(&format!("cannot read `{path}`: {}", reason(e)), remedy(e))
+    }
+
+    /// Says that a file that the user named can't be written.
+    pub fn cannot_write(&self, path: impl Display, e: &std::io::Error) -> Exit {
+        self.usage(&format!("cannot write `{path}`: {}", reason(e)), remedy(e))
     }
 
     /// Says that the request is wrong.

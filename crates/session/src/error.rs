@@ -1,7 +1,9 @@
 //! Reasons why a run can't be built.
 
+use crate::load::{reason, remedy};
 use runtime::{ConfigError, JournalError};
 use std::fmt;
+use std::path::Path;
 
 /// A mistake in `entail.toml`, or in an option that means the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,10 +20,28 @@ impl SettingsError {
         SettingsError { message: message.into(), help: None }
     }
 
+    /// A file that can't be read.
+    pub fn unreadable(path: &Path, e: &std::io::Error) -> SettingsError {
+        let message = format!("cannot read `{}`: {}", path.display(), reason(e));
+        SettingsError { message, help: remedy(e).map(String::from) }
+    }
+
+    /// A file that can't be written.
+    pub fn unwritable(path: &Path, e: &std::io::Error) -> SettingsError {
+        let message = format!("cannot write `{}`: {}", path.display(), reason(e));
+        SettingsError { message, help: remedy(e).map(String::from) }
+    }
+
     /// Adds the remedy.
     #[must_use]
     pub fn with_help(self, help: Option<String>) -> SettingsError {
         SettingsError { help, ..self }
+    }
+}
+
+impl From<String> for SettingsError {
+    fn from(message: String) -> SettingsError {
+        SettingsError::new(message)
     }
 }
 

@@ -186,14 +186,7 @@ fn read_at_most(path: &str, most: u64) -> std::io::Result<Vec<u8>> {
 /// Reads a file as text and adds it to the sources.
 pub fn read_text(sources: &mut Sources, path: &str) -> Result<(FileId, Arc<str>), Problem> {
     let bytes = read_bytes(path).map_err(|e| {
-        let help = match e.kind() {
-            std::io::ErrorKind::NotFound => {
-                Some("check the path; it is relative to the working directory".into())
-            }
-            std::io::ErrorKind::IsADirectory => Some("name a file in it".into()),
-            _ => None,
-        };
-        Problem::Unreadable(format!("cannot read `{path}`: {}", reason(&e)), help)
+        Problem::Unreadable(format!("cannot read `{path}`: {}", reason(&e)), remedy(&e).map(String::from))
     })?;
     match decode(sources.next_id(), &bytes, &limits_of(path)) {
         Ok(text) => Ok((sources.add(path, text.clone()), text)),
@@ -204,14 +197,36 @@ pub fn read_text(sources: &mut Sources, path: &str) -> Result<(FileId, Arc<str>)
     }
 }
 
-/// Replaces a file by a text, whole or not at all: it is written beside it and then takes its name.
-pub fn replace_file(file: &Path, text: &str) -> std::io::Result<()> {
-    // Through a link, the file that it leads to is replaced. A file that is not there is made.
+/// Replaces a file by a text, whole or not at all: it is written beside it and then takes its name. A file
+/// that is not there is made, and its owner decides who may read it.
+pub fn replace_file(file: &Path, text: impl AsRef<[u8]>) -> std::io::Result<()> {
+    replace(file, text.as_ref(), 0o666)
+}
+
+/// Replaces a file as [`replace_file`] does. If it is not there, the new one is for its owner alone.
+pub fn replace_private_file(file: &Path, text: impl AsRef<[u8]>) -> std::io::Result<()> {
+    replace(file, text.as_ref(), 0o600)
+}
+
+/// Replaces a file. `mode` is that of a new one, without what the process masks.
+fn replace(file: &Path, text: &[u8], mode: u32) -> std::io::Result<()> {
+    // Through a link, the file that it leads to is replaced.
     let target = file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
+    let old = std::fs::metadata(&target).ok();
+    // A terminal, a pipe or a device is written to, and stays what it is.
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return std::fs::write(&target, text);
+    }
     let folder = target.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut new = tempfile::Builder::new().prefix(".entail-").tempfile_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    if let Ok(old) = std::fs::metadata(&target) {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".entail-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
+    let mut new = builder.tempfile_in(folder)?;
+    new.write_all(text)?;
+    if let Some(old) = old {
         new.as_file().set_permissions(old.permissions())?;
     }
     new.as_file().sync_all()?;
@@ -221,12 +236,51 @@ pub fn replace_file(file: &Path, text: &str) -> std::io::Result<()> {
 
 /// An input-output error without its number.
 pub fn reason(e: &std::io::Error) -> String {
+    use std::io::ErrorKind as Kind;
     match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file".into(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
-        std::io::ErrorKind::IsADirectory => "it is a directory".into(),
-        _ => e.to_string(),
+        Kind::NotFound => "no such file".into(),
+        Kind::PermissionDenied => "permission denied".into(),
+        Kind::IsADirectory => "it is a directory".into(),
+        Kind::NotADirectory => "a part of the path is a file".into(),
+        Kind::AlreadyExists => "it is there already".into(),
+        Kind::StorageFull => "no space is left".into(),
+        Kind::ReadOnlyFilesystem => "the file system is read-only".into(),
+        Kind::InvalidData => "it is not UTF-8".into(),
+        _ => {
+            let text = e.to_string();
+            let number = e.raw_os_error().map(|n| format!(" (os error {n})")).unwrap_or_default();
+            text.strip_suffix(&number).unwrap_or(&text).to_string()
+        }
     }
+}
+
+/// The remedy for an input-output error at a file that the user named.
+pub fn remedy(e: &std::io::Error) -> Option<&'static str> {
+    use std::io::ErrorKind as Kind;
+    Some(match e.kind() {
+        Kind::NotFound => "check the path; it is relative to the working directory",
+        Kind::PermissionDenied => "check the owner and the mode of the file and of its folder",
+        Kind::IsADirectory => "name a file in it",
+        Kind::NotADirectory => "check the path",
+        Kind::AlreadyExists => "name another file, or remove this one",
+        Kind::StorageFull => "make room, or name a file on another disk",
+        Kind::ReadOnlyFilesystem => "name a file elsewhere",
+        Kind::InvalidData => "save it as UTF-8",
+        _ => return None,
+    })
+}
+
+/// Reads a file that a person or this program keeps, such as settings or a list of servers, as text.
+///
+/// # Errors
+/// It can't be read, is not UTF-8, or is larger than such a file is.
+pub fn read_kept(path: &Path) -> std::io::Result<String> {
+    let most = Limits::default().bytes;
+    let bytes = read_at_most(&path.display().to_string(), most as u64 + 1)?;
+    if bytes.len() > most {
+        return Err(std::io::Error::other(format!("it is larger than the limit of {most} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|e| std::io::Error::new(std::io::ErrorKind::InvalidData, e))
 }
 
 /// Returns the kind of a text by the extension of its path. Standard input has none: it is a configuration if
@@ -659,6 +713,21 @@ fn rows(sources: &mut Sources, program: &str, set: &DataSet) -> Result<Vec<Row>,
 #[cfg(all(test, feature = "frameworks"))]
 mod tests {
     use super::main_of;
+
+    /// As with `--save /dev/stdout`: it was removed, and a file took its place.
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_written_to_and_stays_a_pipe() {
+        use std::os::unix::fs::FileTypeExt;
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let from = pipe.clone();
+        let reader = std::thread::spawn(move || std::fs::read_to_string(from).unwrap());
+        super::replace_file(&pipe, "text").unwrap();
+        assert_eq!(reader.join().unwrap(), "text");
+        assert!(std::fs::metadata(&pipe).unwrap().file_type().is_fifo());
+    }
 
     const AGENT: &str =
         "from agents import Agent, Runner\na = Agent(name='a', instructions='x', model='m')\n";

@@ -11,7 +11,8 @@
 //! "MCP servers with Gemini CLI" for `$VAR` and `httpUrl`; "Model Context Protocol" (developers.openai.com)
 //! for `mcp_servers`.
 
-use crate::load::reason;
+use crate::error::SettingsError;
+use crate::load::read_kept;
 use diagnostics::clip;
 use frontend_kit::doc::{self, Format, Limits, Node, NodeKind};
 use runtime::{Environment, Secret};
@@ -97,10 +98,11 @@ impl ListedServer {
 ///
 /// # Errors
 /// The file can't be read or lists no servers, in words for people.
-pub fn read(path: &Path, folder: &Path, environment: &Environment) -> Result<ServerList, String> {
+pub fn read(path: &Path, folder: &Path, environment: &Environment) -> Result<ServerList, SettingsError> {
     let shown = path.display();
-    let bytes = std::fs::read(path).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
-    let root = parse(path, &bytes).map_err(|why| format!("`{shown}` can't be read: {why}"))?;
+    let text = read_kept(path).map_err(|e| SettingsError::unreadable(path, &e))?;
+    let root = parse_text(&text, path.extension().is_some_and(|e| e == "toml"))
+        .map_err(|why| format!("`{shown}` can't be read: {why}"))?;
     let variables = Variables { path, environment };
     let mut list = ServerList::default();
     // What is listed for the folder alone has precedence.
@@ -119,7 +121,7 @@ pub fn read(path: &Path, folder: &Path, environment: &Environment) -> Result<Ser
                 continue;
             }
             if list.servers.len() + list.unusable.len() >= MAX_SERVERS {
-                return Err(format!("`{shown}` lists more than {MAX_SERVERS} servers"));
+                return Err(format!("`{shown}` lists more than {MAX_SERVERS} servers").into());
             }
             match variables.launch(entry) {
                 Ok(launch) => list.servers.push(ListedServer { name: name.clone(), launch }),
@@ -128,30 +130,31 @@ pub fn read(path: &Path, folder: &Path, environment: &Environment) -> Result<Ser
         }
     }
     if !is_list {
-        return Err(format!(
-            "`{shown}` lists no servers: it has none of `mcpServers`, `servers`, `context_servers`"
-        ));
+        let keys = "`mcpServers`, `servers`, `context_servers` and `mcp_servers`";
+        return Err(SettingsError::new(format!("`{shown}` lists no servers: it has none of {keys}"))
+            .with_help(Some("name the list of a client, such as `.mcp.json`".into())));
     }
     Ok(list)
-}
-
-/// Reads a file.
-fn parse(path: &Path, bytes: &[u8]) -> Result<Value, String> {
-    let text =
-        doc::decode(diagnostics::FileId(0), bytes, &Limits::default()).map_err(|d| d.message.clone())?;
-    parse_text(&text, path.extension().is_some_and(|e| e == "toml"))
 }
 
 /// Reads JSON with comments, or TOML.
 pub(crate) fn parse_text(text: &str, is_toml: bool) -> Result<Value, String> {
     if is_toml {
-        return toml::from_str(text).map_err(|e| e.message().to_string());
+        return toml::from_str(text).map_err(|e| at(text, e.span().map_or(0, |s| s.start), e.message()));
     }
     let loaded = doc::load(diagnostics::FileId(0), &text.into(), Some(Format::Json), &Limits::default());
     if let Some(found) = loaded.diagnostics.iter().find(|d| d.level == diagnostics::Level::Error) {
-        return Err(found.message.clone());
+        let start = found.span.map_or(0, |span| span.start as usize);
+        return Err(at(text, start, &found.message));
     }
     Ok(loaded.documents.first().map_or(Value::Null, |d| value(d.root())))
+}
+
+/// A mistake with its place in a text.
+fn at(text: &str, start: usize, message: &str) -> String {
+    let before = text.get(..start.min(text.len())).unwrap_or_default();
+    let column = before.len() - before.rfind('\n').map_or(0, |n| n + 1) + 1;
+    format!("line {}, column {column}: {message}", before.matches('\n').count() + 1)
 }
 
 /// A node as JSON. The reader bounds its depth.

@@ -3,7 +3,7 @@
 use crate::callers::{CallerEntry, ServeEntry};
 use crate::error::SettingsError;
 use crate::frameworks::LintSettings;
-use crate::load::{self, reason};
+use crate::load;
 use analysis::cost::{Prices, TokenPrice};
 use core_ir::Data;
 use runtime::{
@@ -37,11 +37,12 @@ struct File {
 }
 
 impl File {
-    fn read(path: &Path) -> Result<File, String> {
-        let shown = path.display();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
-        toml::from_str(&text).map_err(|e| format!("`{shown}` is wrong: {}", e.to_string().trim_end()))
+    fn read(path: &Path) -> Result<File, SettingsError> {
+        let text = load::read_kept(path).map_err(|e| SettingsError::unreadable(path, &e))?;
+        toml::from_str(&text).map_err(|e| {
+            let (shown, problem) = (path.display(), runtime::toml_problem(&text, &e));
+            SettingsError::new(format!("`{shown}` is wrong: {problem}"))
+        })
     }
 }
 
@@ -259,7 +260,7 @@ impl Settings {
         let dir = path.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         let file = match path {
             None => File::default(),
-            Some(path) => File::read(path).map_err(wrong)?,
+            Some(path) => File::read(path)?,
         };
         let approvers = file.approvers().map_err(wrong)?;
         let mut handlers = Vec::new();
@@ -289,14 +290,7 @@ impl Settings {
         let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
         let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
-        let pins = match std::fs::read_to_string(&lock) {
-            Ok(text) => {
-                Pins::parse(&text).map_err(|why| wrong(format!("`{}` is wrong: {why}", lock.display())))?
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Pins::default(),
-            // Without it nothing would be held to anything.
-            Err(e) => return Err(wrong(format!("cannot read `{}`: {}", lock.display(), reason(&e)))),
-        };
+        let pins = read_lock(&lock)?;
         let own_prices = own_prices(&dir.join(Settings::PRICES))?.map(Arc::new);
         Ok(Settings {
             models,
@@ -372,15 +366,30 @@ impl Settings {
 
 /// Reads the list of prices beside the settings; `None` if there is none.
 fn own_prices(path: &Path) -> Result<Option<Prices>, SettingsError> {
-    let shown = path.display();
-    match std::fs::read_to_string(path) {
+    match load::read_kept(path) {
         Ok(text) => match Prices::list(&text) {
             Ok(prices) => Ok(Some(prices)),
-            Err(e) => Err(SettingsError::new(format!("{shown}:{e}")).with_help(Some(e.help))),
+            Err(e) => Err(SettingsError::new(format!("{}:{e}", path.display())).with_help(Some(e.help))),
         },
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         // Without it, other prices would count.
-        Err(e) => Err(SettingsError::new(format!("cannot read `{shown}`: {}", reason(&e)))),
+        Err(e) => Err(SettingsError::unreadable(path, &e)),
+    }
+}
+
+/// Reads the approved descriptions of servers; none if the file is not there.
+///
+/// # Errors
+/// The file can't be read, or is wrong. Without it nothing would be held to anything.
+pub fn read_lock(path: &Path) -> Result<Pins, SettingsError> {
+    match load::read_kept(path) {
+        Ok(text) => Pins::parse(&text).map_err(|why| {
+            let help = "restore it, or remove it and approve the servers again with `entail guard --approve` or \
+                        `entail tools --approve`";
+            SettingsError::new(format!("`{}` is wrong: {why}", path.display())).with_help(Some(help.into()))
+        }),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
+        Err(e) => Err(SettingsError::unreadable(path, &e)),
     }
 }
 
@@ -392,7 +401,7 @@ fn own_prices(path: &Path) -> Result<Option<Prices>, SettingsError> {
 pub fn approvers(config: Option<&Path>) -> Result<Approvers, SettingsError> {
     let here = || std::env::current_dir().ok().and_then(|here| nearest(&here));
     let Some(path) = config.map(Path::to_path_buf).or_else(here) else { return Ok(Approvers::default()) };
-    File::read(&path).and_then(|file| file.approvers()).map_err(SettingsError::new)
+    Ok(File::read(&path)?.approvers()?)
 }
 
 /// Returns the options for loading programs in a folder, from the file that `--config` names or the nearest
@@ -404,7 +413,7 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<load::Options,
     let Some(path) = config.map(Path::to_path_buf).or_else(|| nearest(folder)) else {
         return Ok(load::Options::default());
     };
-    let file = File::read(&path)?;
+    let file = File::read(&path).map_err(|e| e.message)?;
     let dir = path.parent().unwrap_or(Path::new(""));
     Ok(load::Options {
         retry_timeouts: file.retry_timeouts,
@@ -423,7 +432,7 @@ pub fn linting_in(folder: &Path, config: Option<&Path>) -> Result<(LintSettings,
         return Ok((LintSettings::default(), PathBuf::new()));
     };
     let dir = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    Ok((File::read(&path)?.lint, dir))
+    Ok((File::read(&path).map_err(|e| e.message)?.lint, dir))
 }
 
 /// The nearest `entail.toml` from a folder upwards.

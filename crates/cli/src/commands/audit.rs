@@ -7,7 +7,6 @@ use diagnostics::report::{Report, RuleInfo};
 use diagnostics::{Diagnostic, Level};
 use serde_json::{Value, json};
 use session::audit::{Audit, AuditedProgram, AuditedTool, PathKind, Step, codes};
-use session::load::reason;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -15,7 +14,7 @@ use std::path::Path;
 pub fn audit(ui: &Ui, args: &AuditArgs) -> Exit {
     let audit = match Audit::of(&args.paths) {
         Ok(audit) => audit,
-        Err(message) => return ui.usage(&message, None),
+        Err(e) => return crate::setup::refuse(ui, e),
     };
     if let Some(output) = &args.policy_out
         && let Err(exit) = write_policy(ui, &audit, output)
@@ -68,7 +67,7 @@ fn write_policy(ui: &Ui, audit: &Audit, output: &Path) -> Result<(), Exit> {
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(ui.usage(&format!("`{shown}` is there already"), Some("choose another file")))
         }
-        Err(e) => Err(ui.usage(&format!("cannot write `{shown}`: {}", reason(&e)), None)),
+        Err(e) => Err(ui.cannot_write(shown, &e)),
     }
 }
 

@@ -219,7 +219,7 @@ fn worse(a: Exit, b: Exit) -> Exit {
 }
 
 /// The file itself, or the programs and configurations in a directory, in a stable order.
-fn programs_under(path: &Path) -> Vec<PathBuf> {
+pub(super) fn programs_under(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_path_buf()];
     }

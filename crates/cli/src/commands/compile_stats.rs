@@ -75,8 +75,7 @@ pub fn stats(ui: &Ui, path: &str) -> Exit {
         Ok(m) if m.is_dir() => files_under(path, File::is_read),
         Ok(_) => vec![path.to_path_buf()],
         Err(e) => {
-            return ui
-                .usage(&format!("cannot read `{}`: {}", path.display(), session::load::reason(&e)), None);
+            return ui.cannot_read(path.display(), &e);
         }
     };
     let begun = Instant::now();

@@ -10,7 +10,7 @@ use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Project, Recognized};
 use serde_json::{Value, json};
 use session::frameworks::recognize;
-use session::load::{Loaded, files_under, on_all_cores, read_bytes, reason};
+use session::load::{Loaded, files_under, on_all_cores, read_bytes};
 use session::project_files::ProjectFilesCache;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn stats(ui: &Ui, path: &str) -> Exit {
     let files = match std::fs::metadata(path) {
         Ok(m) if m.is_dir() => files_under(Path::new(path), File::is_read),
         Ok(_) => vec![PathBuf::from(path)],
-        Err(e) => return ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None),
+        Err(e) => return ui.cannot_read(path, &e),
     };
     let neighbors = ProjectFilesCache::default();
     let outcomes = on_all_cores(&files, |path| one(path, &neighbors));

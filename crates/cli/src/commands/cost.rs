@@ -50,7 +50,7 @@ fn pricing(args: &CostArgs, settings: &Settings) -> Result<Pricing, (String, Opt
         pricing = pricing.with_default(model);
     }
     let Some(path) = &args.prices else { return Ok(pricing) };
-    let text = super::prices::text_of(path).map_err(|why| (why, None))?;
+    let text = super::prices::text_of(path).map_err(|e| (e.message, e.help))?;
     pricing.with_list(&text).map_err(|e| (format!("{}:{e}", path.display()), Some(e.help)))
 }
 

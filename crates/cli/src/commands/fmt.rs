@@ -7,7 +7,7 @@ use crate::commands::say_problem;
 use crate::ui::{Exit, Ui};
 use diagnostics::{Diagnostic, Sources};
 use serde_json::json;
-use session::load::{Kind, Problem, files_under, read_text, reason, replace_file};
+use session::load::{Kind, Problem, files_under, read_text, replace_file};
 use std::path::{Path, PathBuf};
 use syntax::format;
 
@@ -85,8 +85,7 @@ fn one(ui: &Ui, args: &FmtArgs, file: &Path, count: &mut Count) -> Result<(), Ex
     }
     count.changed += 1;
     if !(args.check || args.diff) {
-        replace_file(file, &after)
-            .map_err(|e| ui.usage(&format!("cannot write `{path}`: {}", reason(&e)), None))?;
+        replace_file(file, &after).map_err(|e| ui.cannot_write(&path, &e))?;
     }
     if ui.is_json() {
         let mut line = json!({"path": path, "changed": true, "written": !(args.check || args.diff)});

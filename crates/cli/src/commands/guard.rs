@@ -11,10 +11,11 @@ use diagnostics::{Sources, visible};
 use policy::Policy;
 use runtime::{CancellationToken, Pins, Redactor, ServerTool};
 use serde_json::json;
-use session::Settings;
 use session::load::replace_file;
 use session::server_list::{self, Launch, ListedServer};
 use std::path::Path;
+use session::settings::read_lock;
+use session::{Settings, SettingsError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,12 +41,12 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
     if let Some(lock) = &args.lock {
         match read_lock(lock) {
             Ok(pins) => settings.pins = pins,
-            Err(why) => return ui.usage(&why, None),
+            Err(e) => return setup::refuse(ui, e),
         }
     }
     let servers = match servers(ui, args, &settings) {
         Ok(servers) => servers,
-        Err(why) => return ui.usage(&why, None),
+        Err(e) => return setup::refuse(ui, e),
     };
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
@@ -188,15 +189,6 @@ fn over_http(
     Exit::Canceled
 }
 
-/// The approved descriptions of a file; none if it is not there.
-pub(super) fn read_lock(path: &Path) -> Result<Pins, String> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Pins::parse(&text).map_err(|why| format!("`{}` is wrong: {why}", path.display())),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
-        Err(e) => Err(format!("cannot read `{}`: {}", path.display(), session::load::reason(&e))),
-    }
-}
-
 /// The file of labels, if the policy needs one.
 fn labels(args: &GuardArgs, policy: &Policy, settings: &Settings) -> Result<Option<Arc<LabelStore>>, String> {
     if !policy.has_memory() {
@@ -248,7 +240,7 @@ fn say(ui: &Ui, session: Option<u64>, server: Option<&str>, note: &Note) {
 }
 
 /// The servers that are guarded: the command, or those of a list.
-fn servers(ui: &Ui, args: &GuardArgs, settings: &Settings) -> Result<Guarded, String> {
+fn servers(ui: &Ui, args: &GuardArgs, settings: &Settings) -> Result<Guarded, SettingsError> {
     let Some(path) = &args.mcp_config else {
         let words = args.command.iter().map(|w| w.to_string_lossy());
         let name = args.server.clone().unwrap_or_else(|| words.collect::<Vec<_>>().join(" "));
@@ -262,7 +254,7 @@ fn servers(ui: &Ui, args: &GuardArgs, settings: &Settings) -> Result<Guarded, St
         ui.note(&format!("entail guard: the server `{name}` is left out: {why}"));
     }
     if list.servers.is_empty() {
-        return Err(format!("`{}` lists no server that can be started", Path::new(path).display()));
+        return Err(format!("`{}` lists no server that can be started", Path::new(path).display()).into());
     }
     Ok(Guarded::List(list.servers))
 }
@@ -321,8 +313,8 @@ fn approve_all(
         return exit;
     }
     let path = args.lock.clone().unwrap_or_else(|| settings.dir.join(Settings::LOCK));
-    if let Err(e) = replace_file(&path, &pins.to_toml()) {
-        return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
+    if let Err(e) = replace_file(&path, pins.to_toml()) {
+        return ui.cannot_write(path.display(), &e);
     }
     ui.note(&format!("approved in `{}`; what changes is refused from now on", path.display()));
     exit

@@ -6,9 +6,9 @@ use crate::ui::{Exit, Ui};
 use diagnostics::{Sources, visible};
 use runtime::Redactor;
 use serde_json::json;
-use session::Settings;
 use session::client_config::{self, Client, Edited};
-use session::load::{reason, replace_file};
+use session::load::{read_kept, reason, replace_private_file};
+use session::{Settings, SettingsError};
 use std::path::{Path, PathBuf};
 
 /// Characters of a path or a reason that are shown.
@@ -31,7 +31,7 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
     };
     let (client, files) = match chosen(args, &settings) {
         Ok(chosen) => chosen,
-        Err(why) => return ui.usage(&why, None),
+        Err(e) => return setup::refuse(ui, e),
     };
     let policy = settings.loading(args.policy.as_deref()).policy;
     let Some(policy) = policy else {
@@ -62,7 +62,7 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
     if let Err(why) =
         write(&files.servers, &edited.servers).and_then(|()| write(&files.config, &edited.config))
     {
-        return ui.usage(&why, None);
+        return setup::refuse(ui, why);
     }
     told(ui, "installed", client, &files);
     ui.note(&format!(
@@ -82,7 +82,7 @@ pub fn uninstall(ui: &Ui, args: &InstallArgs) -> Exit {
     };
     let (client, files) = match chosen(args, &settings) {
         Ok(chosen) => chosen,
-        Err(why) => return ui.usage(&why, None),
+        Err(e) => return setup::refuse(ui, e),
     };
     let Some(moved) = &files.moved else {
         let why = match client_config::is_installed(client, &files.text) {
@@ -100,7 +100,7 @@ pub fn uninstall(ui: &Ui, args: &InstallArgs) -> Exit {
         return show(ui, client, &files, &edited);
     }
     if let Err(why) = write(&files.config, &config) {
-        return ui.usage(&why, None);
+        return setup::refuse(ui, why);
     }
     if let Err(e) = std::fs::remove_file(&files.servers) {
         ui.say(&format!("warning: cannot remove `{}`: {}", shown(&files.servers), reason(&e)));
@@ -131,7 +131,7 @@ fn told(ui: &Ui, what: &str, client: &Client, files: &Files) {
 }
 
 /// The client and its file: the one that is named, that of the project here, or that of the user.
-fn chosen(args: &InstallArgs, settings: &Settings) -> Result<(&'static Client, Files), String> {
+fn chosen(args: &InstallArgs, settings: &Settings) -> Result<(&'static Client, Files), SettingsError> {
     let client = Client::named(&args.client)?;
     let folder = std::env::current_dir().map_err(|e| format!("the current folder is not known: {e}"))?;
     let project = client.project_file(&folder).filter(|_| !args.user);
@@ -141,7 +141,8 @@ fn chosen(args: &InstallArgs, settings: &Settings) -> Result<(&'static Client, F
     };
     let Some(config) = candidates.iter().find(|file| args.file.is_some() || file.is_file()) else {
         let all: Vec<String> = candidates.iter().map(|c| format!("`{}`", shown(c))).collect();
-        return Err(format!("{} has no list of servers: there is no {}", client.title, all.join(" and no ")));
+        let what = format!("{} has no list of servers: there is no {}", client.title, all.join(" and no "));
+        return Err(SettingsError::new(what).with_help(Some("name its file with `--file FILE`".into())));
     };
     let text = read(config)?.ok_or_else(|| format!("there is no `{}`", shown(config)))?;
     let servers = client_config::servers_file(config);
@@ -150,19 +151,16 @@ fn chosen(args: &InstallArgs, settings: &Settings) -> Result<(&'static Client, F
 }
 
 /// The text of a file; `None` if there is none.
-fn read(path: &Path) -> Result<Option<String>, String> {
-    match std::fs::read(path) {
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(format!("`{}` is not UTF-8", shown(path))),
-        },
+fn read(path: &Path) -> Result<Option<String>, SettingsError> {
+    match read_kept(path) {
+        Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(format!("cannot read `{}`: {}", shown(path), reason(&e))),
+        Err(e) => Err(SettingsError::unreadable(path, &e)),
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    replace_file(path, text).map_err(|e| format!("cannot write `{}`: {}", shown(path), reason(&e)))
+fn write(path: &Path, text: &str) -> Result<(), SettingsError> {
+    replace_private_file(path, text).map_err(|e| SettingsError::unwritable(path, &e))
 }
 
 /// The words that start the guard. Clients start it in some folder, so all paths are absolute.

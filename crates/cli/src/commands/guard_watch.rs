@@ -29,15 +29,18 @@ pub fn watch(ui: &Ui, args: &GuardWatchArgs) -> Exit {
     let mut view = WatchView::default();
     let mut log = LogFile::default();
     if let Err(e) = log.read(&args.file, &mut view) {
-        return ui
-            .usage(&format!("cannot read `{}`: {}", args.file.display(), session::load::reason(&e)), None);
+        return ui.cannot_read(args.file.display(), &e);
     }
     if ui.is_json() {
         ui.result(&view.to_json().to_string());
         return Exit::Done;
     }
+    if log.foreign > 0 {
+        let lines = super::plural(log.foreign, "line");
+        ui.note(&format!("{lines} of `{}` not read: no decisions of a guard", args.file.display()));
+    }
     if !std::io::stdout().is_terminal() {
-        for line in view.lines(usize::MAX, ui.columns()) {
+        for line in view.lines(usize::MAX, usize::MAX) {
             ui.result(&line);
         }
         return Exit::Done;
@@ -52,10 +55,7 @@ pub fn watch(ui: &Ui, args: &GuardWatchArgs) -> Exit {
         std::thread::sleep(LOOK);
         is_new = match log.read(&args.file, &mut view) {
             Ok(is_new) => is_new,
-            Err(e) => {
-                let path = args.file.display();
-                return ui.usage(&format!("cannot read `{path}`: {}", session::load::reason(&e)), None);
-            }
+            Err(e) => return ui.cannot_read(args.file.display(), &e),
         };
     }
 }
@@ -76,6 +76,8 @@ fn rows() -> usize {
 struct LogFile {
     at: u64,
     rest: Vec<u8>,
+    /// Lines that are no decisions.
+    foreign: usize,
 }
 
 impl LogFile {
@@ -104,9 +106,14 @@ impl LogFile {
         // The first may be the end of a line.
         let lines = lines.iter().skip(usize::from(is_cut)).filter(|line| line.len() <= MAX_LINE);
         let mut is_new = false;
-        for object in lines.filter_map(|line| serde_json::from_slice(line).ok()) {
-            view.add(&object);
-            is_new = true;
+        for line in lines {
+            match serde_json::from_slice::<Value>(line) {
+                Ok(object) if object["session"].is_string() => {
+                    view.add(&object);
+                    is_new = true;
+                }
+                _ => self.foreign += 1,
+            }
         }
         Ok(is_new)
     }
@@ -201,7 +208,7 @@ impl WatchView {
         out.push(String::new());
         let room = rows.saturating_sub(out.len());
         out.extend(self.recent.iter().skip(self.recent.len().saturating_sub(room)).cloned());
-        out.iter().map(|line| visible(line, columns.max(20))).collect()
+        out.iter().map(|line| visible(line, columns.clamp(20, MAX_LINE))).collect()
     }
 }
 
@@ -236,6 +243,10 @@ mod tests {
         // A new conversation of the session has read nothing.
         view.add(&event("a", json!({"event": "fresh", "from": "[\"U\"]", "label": "[]"})));
         assert!(view.lines(20, 100)[2].ends_with("[]"));
+        // Where no terminal limits it, the reason is whole.
+        let why = "because ".repeat(40);
+        view.add(&event("a", json!({"event": "refused", "tool": "send", "message": why.trim()})));
+        assert!(view.lines(usize::MAX, usize::MAX).iter().any(|l| l.ends_with(why.trim())));
         // It is no longer than the terminal, and controls it not.
         view.add(&event("a", json!({"event": "refused", "tool": "x\u{1b}[2J"})));
         assert!(view.lines(6, 40).len() <= 6);
@@ -253,7 +264,7 @@ mod tests {
         assert_eq!(view.sessions["a"].made, 1);
         std::fs::write(&path, format!("{}{}no JSON\n", line(1), line(2))).unwrap();
         assert!(log.read(&path, &mut view).unwrap());
-        assert_eq!(view.sessions["a"].made, 2);
+        assert_eq!((view.sessions["a"].made, log.foreign), (2, 1));
         assert!(!log.read(&path, &mut view).unwrap());
         // Renamed, and begun again.
         std::fs::write(&path, line(3)).unwrap();

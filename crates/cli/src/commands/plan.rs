@@ -51,8 +51,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     loop {
         let repeated = kept.pop_front().filter(|_| !kept.is_empty());
         if let Some(file) = &args.save {
-            replace_file(file, &draft.text)
-                .map_err(|e| ui.usage(&format!("cannot write `{}`: {e}", file.display()), None))?;
+            replace_file(file, &draft.text).map_err(|e| ui.cannot_write(file.display(), &e))?;
         }
         if args.show || args.dry_run {
             show(ui, args, &draft);

@@ -107,7 +107,8 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
         })
         .collect();
     if placed.is_empty() && loaded.named.is_empty() {
-        return ui.usage(&format!("`{file}` has no tools to describe"), None);
+        return ui
+            .usage(&format!("`{file}` has no tools to describe"), Some("name a program that has tools"));
     }
     let named = named(&sources, &loaded.named);
     let text = policy::starter(file, &placed, &named);

@@ -200,11 +200,7 @@ fn of_servers(
     settings: &Settings,
     policy: &Arc<Policy>,
 ) -> Result<Servers, Exit> {
-    let servers = match servers::known(ui, args, settings) {
-        Ok(Some(servers)) => servers,
-        Ok(None) => return Ok(Servers::Checked(None)),
-        Err(why) => return Err(ui.usage(&why, None)),
-    };
+    let Some(servers) = servers::known(ui, args, settings)? else { return Ok(Servers::Checked(None)) };
     match ::serve::guard::declared(policy.clone(), &servers.declared) {
         Ok((mut code, named)) => {
             servers.add_types(&mut code);
@@ -220,7 +216,8 @@ fn of_servers(
 
 #[cfg(feature = "mcp")]
 mod servers {
-    use super::{Code, Diagnostic, Name, Policy, PolicyCheckArgs, RuleFinding, Settings, Ui};
+    use super::{Code, Diagnostic, Exit, Name, Policy, PolicyCheckArgs, RuleFinding, Settings, Ui};
+    use crate::setup::refuse;
     use ::serve::guard::{DeclaredServer, Param, ToolSpec, describe, tool_prefix};
     use core_ir::Type;
     use diagnostics::visible;
@@ -247,22 +244,25 @@ mod servers {
     pub(super) fn known(
         ui: &Ui,
         args: &PolicyCheckArgs,
+    use session::settings::read_lock;
         settings: &Settings,
-    ) -> Result<Option<KnownServers>, String> {
+    ) -> Result<Option<KnownServers>, Exit> {
         let pins = match &args.lock {
-            Some(path) => super::super::guard::read_lock(path)?,
+            Some(path) => read_lock(path).map_err(|e| refuse(ui, e))?,
             None => settings.pins.clone(),
         };
         if let Some(name) = &args.server {
             let Some((tools, is_complete)) = approved(&pins, name) else {
-                return Err(format!("nothing of the server `{name}` is approved"));
+                let help = "approve it with `entail guard --approve --server NAME -- COMMAND`";
+                return Err(ui.usage(&format!("nothing of the server `{name}` is approved"), Some(help)));
             };
             let declared = vec![DeclaredServer { name: None, is_approved: true, tools }];
             return Ok(Some(KnownServers { declared, is_complete, types: HashMap::new() }));
         }
         let Some(path) = &args.mcp_config else { return Ok(None) };
-        let folder = std::env::current_dir().map_err(|e| format!("the current folder is not known: {e}"))?;
-        let list = server_list::read(path, &folder, &settings.environment)?;
+        let folder = std::env::current_dir()
+            .map_err(|e| ui.usage(&format!("the current folder is not known: {e}"), None))?;
+        let list = server_list::read(path, &folder, &settings.environment).map_err(|e| refuse(ui, e))?;
         let mut out = KnownServers {
             declared: Vec::new(),
             is_complete: list.unusable.is_empty(),
@@ -271,7 +271,7 @@ mod servers {
         for server in &list.servers {
             let (name, is_approved) = (Some(server.name.clone()), pins.knows(&server.name));
             let tools = match args.discover {
-                true => discovered(server)?,
+                true => discovered(ui, server)?,
                 false => None,
             };
             let (tools, is_complete) = match tools {
@@ -310,9 +310,9 @@ mod servers {
     }
 
     /// The tools of a server, as it says them now.
-    fn discovered(server: &ListedServer) -> Result<Option<Vec<ServerTool>>, String> {
+    fn discovered(ui: &Ui, server: &ListedServer) -> Result<Option<Vec<ServerTool>>, Exit> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|e| format!("cannot start the runtime: {e}"))?;
+        let runtime = runtime.map_err(|e| ui.usage(&format!("cannot start the runtime: {e}"), None))?;
         let said = runtime.block_on(describe(&server.launch, MAX_MESSAGE));
         let said = said.map_err(|why| format!("`{}`: {why}", visible(&server.name, 200)))?;
         Ok(Some(said.into_iter().filter(|t| !t.name.starts_with(METHOD)).collect()))

@@ -6,8 +6,9 @@ use crate::ui::{Exit, Ui};
 use analysis::cost::Prices;
 use core_ir::Num;
 use serde_json::{Map, Value, json};
+use session::SettingsError;
 use session::bound::{PriceOrigin, price_of};
-use session::load::{read_data, reason};
+use session::load::read_kept;
 use session::settings::Settings;
 use std::path::{Path, PathBuf};
 
@@ -23,10 +24,8 @@ pub fn prices(ui: &Ui, args: &PricesArgs) -> Exit {
 ///
 /// # Errors
 /// The reason why it can't be read.
-pub(super) fn text_of(path: &Path) -> Result<String, String> {
-    let shown = path.display().to_string();
-    let bytes = read_data(&shown).map_err(|e| format!("cannot read `{shown}`: {}", reason(&e)))?;
-    String::from_utf8(bytes).map_err(|_| format!("`{shown}` is not a text file"))
+pub(super) fn text_of(path: &Path) -> Result<String, SettingsError> {
+    read_kept(path).map_err(|e| SettingsError::unreadable(path, &e))
 }
 
 /// A row of the list: the model, its prices, and where they are from.
@@ -155,7 +154,7 @@ fn own_list(settings: &Settings) -> PathBuf {
 fn update(ui: &Ui, file: &Path) -> Exit {
     let text = match text_of(file) {
         Ok(text) => text,
-        Err(why) => return ui.usage(&why, None),
+        Err(e) => return crate::setup::refuse(ui, e),
     };
     let new = match Prices::list(&text) {
         Ok(new) => new,
@@ -172,7 +171,7 @@ fn update(ui: &Ui, file: &Path) -> Exit {
     let written = std::fs::write(&draft, &text).and_then(|()| std::fs::rename(&draft, &place));
     if let Err(e) = written {
         let _ = std::fs::remove_file(&draft);
-        return ui.usage(&format!("cannot write `{shown}`: {}", reason(&e)), Some("check the folder"));
+        return ui.cannot_write(shown, &e);
     }
     let left_out: Vec<&str> =
         settings.prices().entries().map(|(name, _)| name).filter(|name| !new.has_entry(name)).collect();

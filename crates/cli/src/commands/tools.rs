@@ -215,8 +215,8 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) 
     }
     if listing == Listing::Approve {
         let path = settings.dir.join(Settings::LOCK);
-        if let Err(e) = replace_file(&path, &pins.to_toml()) {
-            return ui.usage(&format!("cannot write `{}`: {e}", path.display()), None);
+        if let Err(e) = replace_file(&path, pins.to_toml()) {
+            return ui.cannot_write(path.display(), &e);
         }
         ui.note(&format!("approved in `{}`; a tool that changes is refused from now on", path.display()));
     }

@@ -16,7 +16,7 @@ use runtime::trace::{Head, Recorder, VERSION};
 use runtime::{Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
 use session::kept::{self, KeptRun, Reader, RunDocument};
-use session::load::{Kind, Loaded, read_data, reason};
+use session::load::{Kind, Loaded, read_data, replace_file};
 use session::report::{as_diagnostic, as_json, refused_calls};
 use session::{Approvals, JournalMode, JournalOptions, RunEvent, Session, machine_config};
 use std::io::Write;
@@ -102,13 +102,9 @@ pub(super) fn write_page(out: &mut dyn Write, lines: &[Value], about: &Value) ->
 
 /// Writes a run as a page into a file.
 fn page(ui: &Ui, file: &Path, lines: &[Value], about: &Value) -> Result<(), Exit> {
-    let write = || {
-        let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-        write_page(&mut out, lines, about)?;
-        out.flush()
-    };
-    let failed = |e| ui.usage(&format!("cannot write `{}`: {}", file.display(), reason(&e)), None);
-    write().map_err(failed)?;
+    let mut text = Vec::new();
+    let written = write_page(&mut text, lines, about).and_then(|()| replace_file(file, &text));
+    written.map_err(|e| ui.cannot_write(file.display(), &e))?;
     ui.note(&format!("wrote `{}`", file.display()));
     Ok(())
 }
@@ -196,8 +192,7 @@ pub(super) fn show_all(ui: &Ui, lines: &[Value]) {
 
 /// Reads a trace. That the run failed does not make showing it a failure.
 fn read(ui: &Ui, path: &str) -> Result<Traced, Exit> {
-    let bytes =
-        read_data(path).map_err(|e| ui.usage(&format!("cannot read `{path}`: {}", reason(&e)), None))?;
+    let bytes = read_data(path).map_err(|e| ui.cannot_read(path, &e))?;
     let text = String::from_utf8_lossy(&bytes);
     let mut lines = Vec::new();
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {

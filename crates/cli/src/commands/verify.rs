@@ -7,7 +7,7 @@ use crate::ui::{Exit, Ui};
 use diagnostics::visible;
 use runtime::{Approvers, Interpreter, InterpreterError, Journal, JournalError, JournalPlace, PublicKey};
 use session::keyring::KeyringError;
-use session::load::reason;
+use session::load::{reason, remedy};
 use session::program::own_file;
 use session::verify::{
     Check, Checked, Checker, MAX_BYTES, Openings, Receipt, ReceiptError, Record, Signer, Verdict,
@@ -181,7 +181,7 @@ fn issue(
 fn write_new(file: &Path, text: &str) -> Result<(), Refused> {
     session::keyring::write_private(file, text).map_err(|e| {
         let message = format!("cannot write `{}`: {}", file.display(), reason(&e));
-        Refused { message, help: None }
+        Refused { message, help: remedy(&e).map(String::from) }
     })
 }
 
@@ -189,12 +189,12 @@ fn write_new(file: &Path, text: &str) -> Result<(), Refused> {
 fn read_bounded(file: &Path) -> Result<String, Refused> {
     let mut text = String::new();
     let read = File::open(file).and_then(|f| f.take(MAX_BYTES + 1).read_to_string(&mut text));
-    let problem = match read {
+    let (problem, help) = match read {
         Ok(_) if text.len() as u64 <= MAX_BYTES => return Ok(text),
-        Ok(_) => format!("it has more than {} MiB", MAX_BYTES >> 20),
-        Err(e) => reason(&e),
+        Ok(_) => (format!("it has more than {} MiB", MAX_BYTES >> 20), None),
+        Err(e) => (reason(&e), remedy(&e).map(String::from)),
     };
-    Err(Refused { message: format!("cannot read `{}`: {problem}", file.display()), help: None })
+    Err(Refused { message: format!("cannot read `{}`: {problem}", file.display()), help })
 }
 
 /// Checks a receipt.
@@ -208,7 +208,10 @@ fn receipt(
     if args.receipt.is_some() {
         return Err(Refused::new(format!("`{file}` is a receipt already"), "name a run of the journal"));
     }
-    let receipt = Receipt::parse(&read_bounded(Path::new(file))?)?;
+    let receipt = Receipt::parse(&read_bounded(Path::new(file))?).map_err(|e| Refused {
+        message: format!("`{}` can't be used: {}", visible(file, 200), e.message),
+        help: e.help.or_else(|| Some("name a run of the journal, or the file of a receipt".into())),
+    })?;
     let named = match &args.key {
         Some(text) => Some(text.parse::<PublicKey>().map_err(|e| {
             Refused::new(

@@ -38,5 +38,6 @@ mod terminal;
 mod test_attacks;
 mod test_rows;
 mod ui;
+mod unusable_files;
 mod verify;
 mod worst_case;

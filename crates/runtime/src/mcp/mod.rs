@@ -19,7 +19,7 @@ mod result;
 #[cfg(feature = "mcp")]
 mod signature;
 
-pub use pins::{ApprovedTool, PinState, Pins, ServerTool, ToolHashes};
+pub use pins::{ApprovedTool, PinState, Pins, ServerTool, ToolHashes, toml_problem};
 
 use crate::tools::ToolLimits;
 use core_ir::{Data, Name, Stated, ToolDecl};

@@ -97,13 +97,27 @@ pub struct ApprovedTool<'p> {
     pub parameters: Option<&'p BTreeMap<String, bool>>,
 }
 
+/// Describes a mistake in a text of TOML, with its line unless that is longer than lines of people are.
+pub fn toml_problem(text: &str, e: &toml::de::Error) -> String {
+    const MAX_LINE: usize = 300;
+    let at = e.span().map_or(0, |span| span.start.min(text.len()));
+    let before = text.get(..at).unwrap_or_default();
+    let column = before.len() - before.rfind('\n').map_or(0, |n| n + 1);
+    let rest = text.get(at..).unwrap_or_default();
+    let length = column + rest.find('\n').unwrap_or(rest.len());
+    if length <= MAX_LINE {
+        return e.to_string().trim_end().to_string();
+    }
+    format!("line {}, column {}: {}", before.matches('\n').count() + 1, column + 1, e.message())
+}
+
 impl Pins {
     /// Reads the file.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Pins, String> {
-        let pins: Pins = toml::from_str(text).map_err(|e| e.to_string().trim_end().to_string())?;
+        let pins: Pins = toml::from_str(text).map_err(|e| toml_problem(text, &e))?;
         match pins.version {
             1..=VERSION => Ok(Pins { version: VERSION, ..pins }),
             other => Err(format!("it has version {other}, not {VERSION}")),

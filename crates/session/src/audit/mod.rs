@@ -14,9 +14,10 @@ mod picture;
 
 pub use paths::{AttackPath, PathKind, Step, Trigger};
 
+use crate::error::SettingsError;
 use crate::frameworks;
 use crate::lint::{files_of, speaks_of_agents};
-use crate::load::read_bytes;
+use crate::load::{Kind, read_bytes};
 use crate::packages::Packages;
 use crate::project_files::around;
 use core_ir::ToolDecl;
@@ -133,12 +134,26 @@ struct Program {
     parts: HashSet<Span>,
 }
 
+/// Returns an error if a file that is named can't be looked at.
+fn readable(path: &Path) -> Result<(), SettingsError> {
+    let shown = path.display().to_string();
+    let bytes = read_bytes(&shown).map_err(|e| SettingsError::unreadable(path, &e))?;
+    let limits = Limits { bytes: MAX_FILES.1, ..Limits::default() };
+    match decode(FileId(0), &bytes, &limits) {
+        Ok(_) => Ok(()),
+        Err(d) => {
+            let what = format!("cannot read `{shown}`: {}", d.message);
+            Err(SettingsError::new(what).with_help(d.help.first().cloned()))
+        }
+    }
+}
+
 impl Audit {
     /// Audits files and directories.
     ///
     /// # Errors
     /// A path can't be read, or is a file that is no program of a known kind; the message says why.
-    pub fn of(paths: &[PathBuf]) -> Result<Audit, String> {
+    pub fn of(paths: &[PathBuf]) -> Result<Audit, SettingsError> {
         let mut audit = Audit {
             sources: Sources::new(),
             programs: Vec::new(),
@@ -154,15 +169,19 @@ impl Audit {
             if let ([only], true) = (&all[..], named) {
                 // What it imports, and the lists of servers that it names.
                 let only = only.clone();
+                readable(&only)?;
                 all.extend(around(&only).into_iter().map(PathBuf::from));
             }
             let before = audit.programs.len();
             audit.project(&all, &mains, &packages);
             if named && audit.programs.len() == before {
-                return Err(format!(
-                    "`{}` is no program of a known framework and no list of servers",
-                    path.display()
-                ));
+                let shown = path.display();
+                let help = match Kind::of(&shown.to_string()) {
+                    Kind::Config => "programs and lists of servers are recognized by their content",
+                    _ => "`entail check --show flow FILE` shows what reaches what in such a program",
+                };
+                let what = format!("`{shown}` is no program of a known framework and no list of servers");
+                return Err(SettingsError::new(what).with_help(Some(help.into())));
             }
         }
         Ok(audit)

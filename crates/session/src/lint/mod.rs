@@ -15,6 +15,7 @@ pub use baseline::Baseline;
 pub use project::ProjectLint;
 pub use settings::{LeastLevel, LintOptions, LintSelection, LintSettings};
 
+use crate::error::SettingsError;
 use crate::load::{Imports, Kind, files_and_hidden, limits_of, on_all_cores, read_bytes, reason};
 use crate::packages::{KnownVersions, Packages};
 use crate::project_files::ProjectFilesCache;
@@ -309,13 +310,12 @@ fn is_of_an_editor(path: &str) -> bool {
 ///
 /// # Errors
 /// The path can't be read.
-pub fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, String> {
+pub fn files_of(path: &Path, python: bool) -> Result<Vec<(PathBuf, bool)>, SettingsError> {
     if path == Path::new("-") {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
-    let metadata =
-        std::fs::metadata(path).map_err(|e| format!("cannot read `{}`: {}", path.display(), reason(&e)));
-    if !metadata?.is_dir() {
+    let metadata = std::fs::metadata(path).map_err(|e| SettingsError::unreadable(path, &e))?;
+    if !metadata.is_dir() {
         return Ok(vec![(path.to_path_buf(), true)]);
     }
     let wanted = |p: &str| is_program(p) || File::is_read(p) && (python || !File::is_python(p));

@@ -95,7 +95,7 @@ impl<'a> ProjectLint<'a> {
     pub fn run(&self, paths: &[PathBuf]) -> Result<Vec<(Sources, Vec<Diagnostic>)>, SettingsError> {
         let mut files = Vec::new();
         for path in paths {
-            files.extend(files_of(path, true).map_err(SettingsError::new)?);
+            files.extend(files_of(path, true)?);
         }
         let known = match self.baseline() {
             None => None,

@@ -48,7 +48,7 @@ fn once(ui: &Ui, args: &LintArgs) -> Exit {
     for path in &args.paths {
         match files_of(path, !args.no_python) {
             Ok(more) => files.extend(more),
-            Err(message) => return ui.usage(&message, None),
+            Err(e) => return crate::setup::refuse(ui, e),
         }
     }
     let settings = match crate::setup::settings(ui) {

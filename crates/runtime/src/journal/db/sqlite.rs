@@ -154,6 +154,11 @@ impl Sqlite {
                 ),
             });
         }
+        // SQLite takes an empty file for a new database, and what only looks at runs would make one of it.
+        if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
+            let message = format!("cannot use the journal `{}`: it is empty", path.display());
+            return Err(JournalError { message, help: Some(ELSEWHERE.into()) });
+        }
         Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
 
