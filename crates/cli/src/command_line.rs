@@ -5,6 +5,8 @@
 //! Invariant: nothing but results goes to standard output.
 //! Invariant: exit status 0, 1, 2, or 130 and its like after a signal, as [`ui::Exit`] has them.
 
+#[cfg(feature = "mcp")]
+use crate::args::PolicyAction;
 use crate::args::{Cli, Command};
 use crate::{commands, interrupt, ui};
 use clap::Parser;
@@ -42,8 +44,10 @@ fn runs_programs(command: &Command) -> bool {
         #[cfg(feature = "plans")]
         Command::Plan(_) => true,
         #[cfg(feature = "mcp")]
-        Command::Guard(args) => !args.approve,
-        Command::Tools(args) => args.test.is_some(),
+        Command::Guard(args) => args.action.is_none(),
+        Command::Tools(args) => args.test.is_some() || args.discover.is_some() || args.approve.is_some(),
+        #[cfg(feature = "mcp")]
+        Command::Policy(args) => matches!(&args.action, PolicyAction::Check(check) if check.discover),
         Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_) => true,
         _ => false,
     }

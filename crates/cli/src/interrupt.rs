@@ -11,6 +11,7 @@
 use runtime::CancellationToken;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
+use tokio::runtime::Runtime;
 
 /// Token that a signal cancels; `None` before a run starts.
 static RUN: Mutex<Option<CancellationToken>> = Mutex::new(None);
@@ -64,6 +65,20 @@ pub fn listen() {
 /// From now on a signal cancels this.
 pub fn cancels(run: CancellationToken) {
     *RUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
+}
+
+/// Carries something out until it is done or canceled; `None` if it was canceled. Processes that it started
+/// end with the runtime.
+pub fn unless_canceled<T>(runtime: &Runtime, work: impl Future<Output = T>) -> Option<T> {
+    let cancel = CancellationToken::new();
+    cancels(cancel.clone());
+    runtime.block_on(async {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            done = work => Some(done),
+        }
+    })
 }
 
 /// Ends the handling of an interruption once the canceled run has ended. The process continues unless it was

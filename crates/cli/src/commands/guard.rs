@@ -1,7 +1,8 @@
 //! `entail guard`: stands between an assistant and its MCP servers.
 
-use super::{guard_hook, guard_install, guard_watch};
+use super::{canceled, guard_hook, guard_install, guard_watch};
 use crate::args::{GuardAction, GuardArgs};
+use crate::interrupt::unless_canceled;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::guard::{
@@ -13,9 +14,9 @@ use runtime::{CancellationToken, Pins, Redactor, ServerTool};
 use serde_json::json;
 use session::load::replace_file;
 use session::server_list::{self, Launch, ListedServer};
-use std::path::Path;
 use session::settings::read_lock;
 use session::{Settings, SettingsError};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -298,12 +299,14 @@ fn approve_all(
     }
     let (mut pins, mut exit) = (settings.pins.clone(), Exit::Done);
     for server in chosen {
-        match runtime.block_on(describe(&server.launch, args.max_message)) {
-            Ok(said) => {
+        match unless_canceled(runtime, describe(&server.launch, args.max_message)) {
+            // What was said until now is approved as a whole or not at all.
+            None => return canceled(ui),
+            Some(Ok(said)) => {
                 show(ui, &server.name, &said, is_list);
                 pins.approve(&server.name, &said);
             }
-            Err(why) => {
+            Some(Err(why)) => {
                 ui.usage(&format!("`{}`: {why}", visible(&server.name, MAX_DESCRIPTION_CHARS)), None);
                 exit = Exit::Failed;
             }

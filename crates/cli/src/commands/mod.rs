@@ -110,6 +110,16 @@ fn say_problem(ui: &Ui, sources: &Sources, problem: Problem) -> Exit {
     }
 }
 
+/// Says that servers were not asked to the end.
+fn canceled(ui: &Ui) -> Exit {
+    let message = "canceled before the server said what it offers";
+    match ui.is_json() {
+        true => ui.result(&json!({"error": {"code": "cancelled", "message": message}}).to_string()),
+        false => ui.say(&format!("error[cancelled]: {message}")),
+    }
+    Exit::Canceled
+}
+
 /// Findings of level info are shown with `--verbose` only.
 fn worth_saying(ui: &Ui, mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     if !ui.args.verbose {

@@ -237,6 +237,8 @@ mod servers {
         /// True if all tools of all servers are known, with their parameters.
         pub(super) is_complete: bool,
         /// Descriptions with the types of tools, by the names that the tools have in the guard.
+    use crate::commands::canceled;
+    use crate::interrupt::unless_canceled;
         types: HashMap<String, ServerTool>,
     }
 
@@ -313,8 +315,9 @@ mod servers {
     fn discovered(ui: &Ui, server: &ListedServer) -> Result<Option<Vec<ServerTool>>, Exit> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| ui.usage(&format!("cannot start the runtime: {e}"), None))?;
-        let said = runtime.block_on(describe(&server.launch, MAX_MESSAGE));
-        let said = said.map_err(|why| format!("`{}`: {why}", visible(&server.name, 200)))?;
+        let said = unless_canceled(&runtime, describe(&server.launch, MAX_MESSAGE));
+        let said = said.ok_or_else(|| canceled(ui))?;
+        let said = said.map_err(|why| ui.usage(&format!("`{}`: {why}", visible(&server.name, 200)), None))?;
         Ok(Some(said.into_iter().filter(|t| !t.name.starts_with(METHOD)).collect()))
     }
 

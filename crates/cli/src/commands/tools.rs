@@ -1,8 +1,9 @@
 //! `entail tools`: what a program can call, and what MCP servers offer; calls a tool by itself.
 
-use super::load_or_say;
 use super::run::{InputArgs, Running, conclude, input, pretty, show_result, world};
+use super::{canceled, load_or_say};
 use crate::args::{ToolsArgs, WorldArgs};
+use crate::interrupt::unless_canceled;
 use crate::ui::{Exit, Ui};
 use core_ir::{Builder, Code, EffectClass, Term, ToolDecl, Type};
 use diagnostics::{Sources, visible};
@@ -196,9 +197,10 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) 
     let tools = settings.tools();
     let mut pins = settings.pins.clone();
     for server in &all {
-        let found = match runtime.block_on(tools.discover(server)) {
-            Ok(found) => found,
-            Err(why) => {
+        let found = match unless_canceled(&runtime, tools.discover(server)) {
+            None => return canceled(ui),
+            Some(Ok(found)) => found,
+            Some(Err(why)) => {
                 ui.usage(&why, None);
                 return Exit::Failed;
             }

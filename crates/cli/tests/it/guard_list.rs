@@ -599,3 +599,67 @@ fn the_tools_of_the_client_are_decided_by_its_hooks() {
     let log = String::from_utf8(ended.stderr).unwrap();
     assert!(ended.status.code() == Some(2) && log.contains("only this user can enter"), "{log}");
 }
+
+/// Servers are processes of their own group, so that only the guard can end them.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_the_servers_that_are_asked_what_they_offer() {
+    let dir = with_list(&json!({"mcpServers": {"deaf": {"command": "sh", "args": ["deaf.sh"]}}}));
+    std::fs::write(dir.path().join("deaf.sh"), "echo $$ > pid\nexec sleep 600 0<&-\n").unwrap();
+    std::fs::write(dir.path().join("entail.toml"), "[mcp.deaf]\ncommand = [\"sh\", \"deaf.sh\"]\n").unwrap();
+    let pid = dir.path().join("pid");
+    for (args, signal, status) in [
+        (&["guard", "--approve", "--mcp-config", ".mcp.json"][..], "-INT", 130),
+        (&["guard", "--approve", "--mcp-config", ".mcp.json"], "-TERM", 143),
+        (
+            &["policy", "check", "--policy", "policy.toml", "--mcp-config", ".mcp.json", "--discover"],
+            "-INT",
+            130,
+        ),
+        (&["tools", "--discover", "deaf"], "-INT", 130),
+    ] {
+        let _ = std::fs::remove_file(&pid);
+        let mut child = std::process::Command::new(ENTAIL)
+            .args(args)
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let server = loop {
+            let text = std::fs::read_to_string(&pid).unwrap_or_default();
+            if text.ends_with('\n') {
+                break text.trim().to_string();
+            }
+            assert!(child.try_wait().unwrap().is_none(), "{args:?} ended by itself");
+            std::thread::yield_now();
+        };
+        std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let out = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(status), "{args:?}: {said}");
+        assert!(said.contains("error[cancelled]: "), "{args:?}: {said}");
+        // Killed, it may still be waited for by whoever adopts it.
+        let state = || std::fs::read_to_string(format!("/proc/{server}/stat")).unwrap_or_default();
+        while !state().is_empty() && !state().contains(") Z ") {
+            std::thread::yield_now();
+        }
+    }
+    assert!(!dir.path().join("entail.lock").exists());
+}
+
+/// Approvals are for everybody who has the project. The servers of a client may have keys in them.
+#[cfg(unix)]
+#[test]
+fn who_may_read_a_new_file_depends_on_what_is_in_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir =
+        with_list(&json!({"mcpServers": {"a": {"command": "python3", "args": ["server.py", "usual"]}}}));
+    let script = "umask 022; \"$0\" guard --approve --mcp-config .mcp.json && \
+                  \"$0\" guard install claude-code --policy policy.toml";
+    let out = Command::new("sh").args(["-c", script, ENTAIL]).current_dir(dir.path()).output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let mode = |file: &str| std::fs::metadata(dir.path().join(file)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("entail.lock"), mode(".mcp.entail.json")), (0o644, 0o600));
+}
