@@ -457,7 +457,7 @@ Examples:
   entail policy explain bank.agent
   entail policy explain bank.agent --policy bank.toml")]
     Explain {
-        /// A program or configuration.
+        /// A program or configuration, or a directory of them.
         file: String,
         /// The policy file.
         #[arg(long, value_name = "FILE")]
@@ -476,7 +476,7 @@ Examples:
 /// `entail policy check`.
 #[derive(Debug, Args)]
 pub struct PolicyCheckArgs {
-    /// Programs or configurations that run under the policy.
+    /// Programs or configurations that run under the policy, or directories of them.
     pub files: Vec<String>,
     /// The policy; without it that of `entail.toml`.
     #[arg(long, value_name = "FILE")]

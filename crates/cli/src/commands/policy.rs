@@ -1,13 +1,14 @@
 //! `entail policy`: policy files to begin with, and what their rules say.
 
+use super::check::programs_under;
 use super::say_problem;
 use crate::args::{PolicyAction, PolicyArgs};
 use crate::ui::{Exit, Ui};
 use core_ir::ToolDecl;
-use diagnostics::{Sources, Span};
-use policy::{Author, PolicyUse};
+use diagnostics::Sources;
+use policy::{Author, PolicyUse, RuleSource};
 use serde_json::json;
-use session::load::{Options, load, reason};
+use session::load::{Options, Problem, load};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -29,40 +30,53 @@ fn explain(ui: &Ui, file: &str, policy: Option<&Path>) -> Exit {
         Ok(options) => options,
         Err(exit) => return exit,
     };
-    let loaded = match load(&mut sources, file, &options) {
-        Ok(loaded) => loaded,
-        Err(problem) => return say_problem(ui, &sources, problem),
-    };
-    let mut tools: Vec<Arc<ToolDecl>> = loaded.declared.clone();
-    for tool in loaded.runnables.iter().flat_map(|r| &r.code.tools) {
-        if !tools.iter().any(|t| t.name == tool.name) {
-            tools.push(tool.clone());
+    let is_directory = Path::new(file).is_dir();
+    let mut rules: Vec<(RuleSource, String)> = Vec::new();
+    let mut has_program = false;
+    for path in programs_under(Path::new(file)) {
+        let loaded = match load(&mut sources, &path.display().to_string(), &options) {
+            Ok(loaded) => loaded,
+            // In a directory, configurations of unknown formats are simply not programs.
+            Err(Problem::Unreadable(..)) if is_directory => continue,
+            Err(problem) => return say_problem(ui, &sources, problem),
+        };
+        has_program = true;
+        let mut tools: Vec<Arc<ToolDecl>> = loaded.declared.clone();
+        for tool in loaded.runnables.iter().flat_map(|r| &r.code.tools) {
+            if !tools.iter().any(|t| t.name == tool.name) {
+                tools.push(tool.clone());
+            }
+        }
+        let said = loaded.policy.as_ref().map_or_else(Vec::new, |p| p.rules(&tools, &loaded.named));
+        for rule in said {
+            let place = sources.place(rule.span);
+            // The policy file says the same of a tool in each program that has it.
+            if !rules.iter().any(|(r, at)| (&r.tool, r.rule(), at) == (&rule.tool, rule.rule(), &place)) {
+                rules.push((rule, place));
+            }
         }
     }
-    let rules = loaded.policy.as_ref().map_or_else(Vec::new, |p| p.rules(&tools, &loaded.named));
-    let place = |at: Span| {
-        sources.get(at.file).map_or_else(String::new, |source| {
-            let at = source.line_column(at.start);
-            format!("{}:{}:{}", source.path, at.line, at.column)
-        })
-    };
+    if !has_program {
+        let help = "name the file of a program";
+        return ui.usage(&format!("`{file}` holds no program of a known framework"), Some(help));
+    }
     if ui.is_json() {
         let rules: Vec<serde_json::Value> = rules
             .iter()
-            .map(|r| {
+            .map(|(r, place)| {
                 let by = match r.author {
                     Author::File => "file",
                     Author::Program => "program",
                     Author::SetAside => "program, set aside",
                 };
-                json!({"tool": &*r.tool, "rule": r.rule(), "by": by, "at": place(r.span)})
+                json!({"tool": &*r.tool, "rule": r.rule(), "by": by, "at": place})
             })
             .collect();
         ui.result(&json!({ "rules": rules }).to_string());
         return Exit::Done;
     }
     let mut shown: Option<&str> = None;
-    for rule in &rules {
+    for (rule, place) in &rules {
         if shown != Some(&*rule.tool) {
             ui.result(&rule.tool);
             shown = Some(&rule.tool);
@@ -72,7 +86,7 @@ fn explain(ui: &Ui, file: &str, policy: Option<&Path>) -> Exit {
             Author::Program => "the program",
             Author::SetAside => "the program, set aside for the policy file",
         };
-        ui.result(&format!("  {}: {by}, {}", rule.rule(), place(rule.span)));
+        ui.result(&format!("  {}: {by}, {}", rule.rule(), place));
     }
     if rules.is_empty() {
         ui.note("no policy says anything of the tools");
@@ -123,7 +137,7 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
                 let help = "choose another with `--output`; `--output -` shows what would be in it";
                 return ui.usage(&format!("`{shown}` is there already"), Some(help));
             }
-            Err(e) => return ui.usage(&format!("cannot write `{shown}`: {}", reason(&e)), None),
+            Err(e) => return ui.cannot_write(shown, &e),
         }
     }
     if ui.is_json() {

@@ -1,5 +1,6 @@
 //! `entail policy check`: what in a policy has no effect, and what admits nothing.
 
+use super::check::programs_under;
 use super::say_problem;
 use crate::args::PolicyCheckArgs;
 use crate::ui::{Exit, Ui};
@@ -11,6 +12,7 @@ use serde_json::json;
 use session::Settings;
 use session::load::{Loaded, Problem, load};
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The tools of a program, or of the servers of a client, with what is known of the rules about them.
@@ -29,20 +31,31 @@ pub fn check(ui: &Ui, args: &PolicyCheckArgs) -> Exit {
     let mut sources = Sources::new();
     let (mut scopes, mut wrong, mut is_said) = (Vec::new(), Vec::new(), false);
     for file in &args.files {
-        match load(&mut sources, file, &options) {
-            Ok(loaded) => {
-                is_said |= loaded.policy.is_some();
-                match of_program(&loaded) {
-                    Ok(scope) => scopes.extend(scope),
-                    Err(found) => wrong.extend(found),
+        let is_directory = Path::new(file).is_dir();
+        let mut has_program = false;
+        for path in programs_under(Path::new(file)) {
+            match load(&mut sources, &path.display().to_string(), &options) {
+                Ok(loaded) => {
+                    has_program = true;
+                    is_said |= loaded.policy.is_some();
+                    match of_program(&loaded) {
+                        Ok(scope) => scopes.extend(scope),
+                        Err(found) => wrong.extend(found),
+                    }
                 }
+                // In a directory, configurations of unknown formats are simply not programs.
+                Err(Problem::Unreadable(..)) if is_directory => {}
+                // What a policy can't be applied with is a finding about it.
+                Err(Problem::Policy(found)) => {
+                    (has_program, is_said) = (true, true);
+                    wrong.extend(found);
+                }
+                Err(problem) => return say_problem(ui, &sources, problem),
             }
-            // What a policy can't be applied with is a finding about it.
-            Err(Problem::Policy(found)) => {
-                is_said = true;
-                wrong.extend(found);
-            }
-            Err(problem) => return say_problem(ui, &sources, problem),
+        }
+        if !has_program {
+            let help = "name the file of a program, or the list of servers with `--mcp-config FILE`";
+            return ui.usage(&format!("`{file}` holds no program of a known framework"), Some(help));
         }
     }
     if let Some(path) = &options.policy {
@@ -69,11 +82,12 @@ pub fn check(ui: &Ui, args: &PolicyCheckArgs) -> Exit {
             "name one with `--policy FILE`, or as `policy` in `entail.toml`, or a program that has one";
         return ui.usage("there is no policy to check", Some(help));
     }
+    let is_compared = !scopes.is_empty();
     let (mut found, undecided) = merged(&sources, scopes);
     found.extend(wrong);
     found.sort_by_key(|d| key(&sources, d));
     found.dedup_by_key(|d| key(&sources, d));
-    show(ui, &sources, &found, &undecided);
+    show(ui, &sources, &found, &undecided, is_compared);
     if has_errors(&found) { Exit::Failed } else { Exit::Done }
 }
 
@@ -105,7 +119,8 @@ fn merged(sources: &Sources, scopes: Vec<Scope>) -> (Vec<Diagnostic>, Vec<Undeci
     (found, undecided)
 }
 
-fn show(ui: &Ui, sources: &Sources, found: &[Diagnostic], undecided: &[Undecided]) {
+/// Shows what was found. `is_compared` says that the rules were compared with tools.
+fn show(ui: &Ui, sources: &Sources, found: &[Diagnostic], undecided: &[Undecided], is_compared: bool) {
     let place = |at: Span| {
         sources.get(at.file).map_or_else(String::new, |source| {
             let at = source.line_column(at.start);
@@ -123,8 +138,13 @@ fn show(ui: &Ui, sources: &Sources, found: &[Diagnostic], undecided: &[Undecided
         return;
     }
     ui.findings(sources, found);
-    if found.is_empty() {
-        ui.result("every rule that can be decided has an effect");
+    match (found.is_empty(), is_compared) {
+        (true, true) => ui.result("every rule that can be decided has an effect"),
+        (true, false) => ui.result("the policy can be read; its rules were compared with no tools"),
+        (false, _) => {}
+    }
+    if !is_compared && !has_errors(found) {
+        ui.note("  help: name the programs, or the list of servers with `--mcp-config FILE`");
     }
     if ui.args.verbose {
         for u in undecided {
@@ -217,6 +237,8 @@ fn of_servers(
 #[cfg(feature = "mcp")]
 mod servers {
     use super::{Code, Diagnostic, Exit, Name, Policy, PolicyCheckArgs, RuleFinding, Settings, Ui};
+    use crate::commands::canceled;
+    use crate::interrupt::unless_canceled;
     use crate::setup::refuse;
     use ::serve::guard::{DeclaredServer, Param, ToolSpec, describe, tool_prefix};
     use core_ir::Type;
@@ -224,6 +246,7 @@ mod servers {
     use policy::PolicyScope;
     use runtime::{Pins, ServerTool};
     use session::server_list::{self, ListedServer};
+    use session::settings::read_lock;
     use session::tool_schemas::{result_of_server, type_of_schema};
     use std::collections::HashMap;
     use std::sync::Arc;
@@ -237,8 +260,6 @@ mod servers {
         /// True if all tools of all servers are known, with their parameters.
         pub(super) is_complete: bool,
         /// Descriptions with the types of tools, by the names that the tools have in the guard.
-    use crate::commands::canceled;
-    use crate::interrupt::unless_canceled;
         types: HashMap<String, ServerTool>,
     }
 
@@ -246,7 +267,6 @@ mod servers {
     pub(super) fn known(
         ui: &Ui,
         args: &PolicyCheckArgs,
-    use session::settings::read_lock;
         settings: &Settings,
     ) -> Result<Option<KnownServers>, Exit> {
         let pins = match &args.lock {

@@ -121,3 +121,39 @@ fn without_a_policy_there_is_nothing_to_check() {
     let ran = entail_in(dir.path(), &["policy", "check", "p.agent"]);
     assert!(ran.status == 2 && ran.err.contains("there is no policy to check"), "{}{}", ran.out, ran.err);
 }
+
+/// A directory is all programs in it: a tool that one of them lacks is no slip if another one has it.
+#[test]
+fn a_directory_is_all_of_its_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("desk")).unwrap();
+    for (file, tool) in [("desk/a.agent", "pay"), ("desk/b.agent", "mail")] {
+        let text = format!(
+            "tool {tool}(to: String) -> String writes {{ exec \"echo\" \"\\\"x\\\"\" }}\n\
+             pipeline main(input: String) -> String {{ let done = {tool}(input); return done; }}\n"
+        );
+        write(dir.path(), file, &text);
+    }
+    let policy = "[tools.pay]\nresult = \"trusted\"\n[tools.mail]\nresult = \"trusted\"\n";
+    check(dir.path(), policy, &["desk"], &[]);
+    let slip = [("S210", 5, "no tool has the name `mial`")];
+    check(dir.path(), &format!("{policy}[tools.mial]\neffect = \"read\"\n"), &["desk"], &slip);
+    write(dir.path(), "policy.toml", policy);
+    let ran = entail_in(dir.path(), &["policy", "explain", "desk", "--policy", "policy.toml"]);
+    let rule = |tool: &str, line: u32| format!("{tool}\n  result: the policy file, policy.toml:{line}:1\n");
+    assert_eq!((ran.status, ran.out), (0, rule("pay", 2) + &rule("mail", 4)), "{}", ran.err);
+    let ran = entail_in(dir.path(), &["policy", "check", "--policy", "policy.toml", "."]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    std::fs::create_dir(dir.path().join("empty")).unwrap();
+    let ran = entail_in(dir.path(), &["policy", "check", "--policy", "policy.toml", "empty"]);
+    assert!(ran.status == 2 && ran.err.contains("`empty` holds no program"), "{}", ran.err);
+}
+
+#[test]
+fn rules_that_were_compared_with_nothing_are_not_said_to_have_an_effect() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "policy.toml", "[tools.nobody_has_this]\neffect = \"read\"\n");
+    let ran = entail_in(dir.path(), &["policy", "check", "--policy", "policy.toml"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.contains("compared with no tools") && ran.err.contains("--mcp-config"), "{}", ran.out);
+}
