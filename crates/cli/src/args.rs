@@ -235,7 +235,7 @@ pub struct PlanArgs {
     /// Let the planner see what MCP servers say of tools that nobody has approved.
     #[arg(long)]
     pub unpinned: bool,
-    /// The model that writes the plan; the default model without it.
+    /// The model that writes the plan; without it that of `--model`, or the default model.
     #[arg(long, value_name = "MODEL", conflicts_with = "plan")]
     pub planner: Option<String>,
     /// The model that `ask` asks about texts.

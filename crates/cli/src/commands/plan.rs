@@ -12,7 +12,7 @@ use analysis::flow;
 use core_ir::{Data, ModelRoutes};
 use diagnostics::{Sources, has_errors};
 use runtime::trace::Head;
-use runtime::{Stores, Tools};
+use runtime::{Models, Stores, Tools};
 use serde_json::{Value, json};
 use session::load::{self, Problem, replace_file};
 use session::planning::{self, Draft, PlanOptions, Planning, Step, Toolset, WRITTEN};
@@ -32,12 +32,17 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
     let model = args.quarantine.clone().or_else(|| args.world.model.clone());
     let world = WorldArgs { model, ..args.world.clone() };
     let session = setup::session(ui, &world)?;
+    // One script plays all models: its replies go to the planner first, and then to `ask` of the plan.
+    let scripted = match &world.script {
+        Some(_) => Some(session.any_models().map_err(|e| setup::refuse_config(ui, &e))?),
+        None => None,
+    };
     let mut kept = kept(ui, args)?;
     let request: Option<Arc<str>> = match kept.front() {
         Some(first) => Some(first.request.as_str().into()),
         None => args.request.as_deref().map(Into::into),
     };
-    let mut exchange = Exchange::new(ui, args, &session, request.clone())?;
+    let mut exchange = Exchange::new(ui, args, &session, request.clone(), scripted.clone())?;
     let mut draft = match kept.front() {
         Some(first) => exchange.draft(&first.plan),
         None => exchange.first()?,
@@ -84,7 +89,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
             request: request.clone(),
             plan: args.plan.is_none().then(|| draft_text.into()),
             journal: Some((options, name)),
-            models: None,
+            models: scripted.as_ref(),
             follows: replanning.follows().map(|follows| (follows, replanning.limits(&all))),
             sources: Some(&sources),
         };
@@ -156,6 +161,8 @@ struct Exchange<'a> {
     stores: Stores,
     routes: ModelRoutes,
     refusals: bool,
+    /// Script that plays the planner, if no model does.
+    scripted: Option<Models>,
 }
 
 impl<'a> Exchange<'a> {
@@ -164,6 +171,7 @@ impl<'a> Exchange<'a> {
         args: &'a PlanArgs,
         session: &Session,
         request: Option<Arc<str>>,
+        scripted: Option<Models>,
     ) -> Result<Exchange<'a>, Exit> {
         let mut sources = Sources::new();
         let loading = session.settings.loading(args.world.policy.as_deref());
@@ -184,6 +192,7 @@ impl<'a> Exchange<'a> {
             stores: session.settings.fresh_stores(),
             routes: session.model_settings().routes(&session.settings.environment),
             refusals: session.options.run_refused,
+            scripted,
         })
     }
 
@@ -204,10 +213,10 @@ impl<'a> Exchange<'a> {
 
     /// Has a plan written, again and again as long as its findings say that it can't run.
     fn write(&mut self, mut prompt: String) -> Result<Draft, Exit> {
-        let Exchange { ui, args, planning, tools, stores, routes, refusals } = self;
+        let Exchange { ui, args, planning, tools, stores, routes, refusals, scripted } = self;
         let gate = Gate { tools, stores, routes, refusals: *refusals };
         loop {
-            match planning.reply(&ask(ui, args, &prompt)?, &gate) {
+            match planning.reply(&ask(ui, args, scripted.as_ref(), &prompt)?, &gate) {
                 Step::Done(draft) => return Ok(*draft),
                 Step::Again { prompt: next, findings } => {
                     let first = first(&findings);
@@ -250,9 +259,9 @@ fn first(found: &[(u32, String)]) -> String {
 }
 
 /// Asks the planner, in a run of its own without tools and policy.
-fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
+fn ask(ui: &Ui, args: &PlanArgs, scripted: Option<&Models>, prompt: &str) -> Result<String, Exit> {
     let options = WorldArgs {
-        model: args.planner.clone(),
+        model: args.planner.clone().or_else(|| args.world.model.clone()),
         pull: args.world.pull,
         timeout: args.world.timeout,
         ..WorldArgs::default()
@@ -268,7 +277,7 @@ fn ask(ui: &Ui, args: &PlanArgs, prompt: &str) -> Result<String, Exit> {
         request: None,
         plan: None,
         journal: None,
-        models: None,
+        models: scripted,
         follows: None,
         sources: None,
     };

@@ -110,6 +110,41 @@ fn a_plan_is_written_and_run_and_the_planner_sees_no_result() {
     assert!(!seen[1].1.contains("Pay the bill"));
 }
 
+/// A script replaces every model: its replies go to the planner first. The planner was a model nevertheless,
+/// which `--script` did not reach.
+#[test]
+fn a_script_plays_the_planner_and_the_model_that_reads() {
+    let (address, seen) = server(vec![], "true");
+    let dir = folder(&address);
+    let wrong = "```python\npaay(1)\n```";
+    let replies = serde_json::json!([wrong, GOOD, "true"]).to_string();
+    std::fs::write(dir.path().join("replies.json"), replies).unwrap();
+    let request = ["plan", "Pay the bill bill.txt to DE12 if it is overdue", "--policy", "policy.toml"];
+    let script = ["--script", "replies.json"];
+    for models in [&MODELS[..], &MODELS[..2]] {
+        let _ = std::fs::remove_file(dir.path().join("paid"));
+        let out = entail(dir.path(), &[&request[..], models, &script].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", said(&out));
+        assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "overdue");
+        assert!(dir.path().join("paid").exists());
+    }
+    assert!(seen.lock().unwrap().is_empty(), "no model is asked");
+    let none = ["--script", "none.json"];
+    let out = entail(dir.path(), &[&request[..], &MODELS[..], &none].concat());
+    assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+    assert!(said(&out).contains("cannot read `none.json`"), "{}", said(&out));
+}
+
+/// Without `--planner`, the model of the command line plans.
+#[test]
+fn the_model_of_the_command_line_is_the_planner_without_another() {
+    let (address, seen) = server(vec![GOOD], "true");
+    let dir = folder(&address);
+    let args = ["plan", "Pay it", "--policy", "policy.toml", "--tools", "tools.agent", "--model", "planner"];
+    let out = entail(dir.path(), &[&args[..], &["--dry-run"]].concat());
+    assert_eq!(seen.lock().unwrap().len(), 1, "{}", said(&out));
+}
+
 /// A tool that doesn't answer within the `timeout` of its handler is a `TimeoutError`, and no `ToolError`.
 #[test]
 fn a_late_tool_is_a_timeout_error() {
