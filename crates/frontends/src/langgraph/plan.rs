@@ -6,6 +6,7 @@ use core_ir::{Bound, Data};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes, undecided};
 use python::{Object, ObjectId, PyKind, Value};
+use std::collections::HashMap;
 
 /// The names that the framework gives to where a graph begins and ends.
 pub(super) const START: &str = "__start__";
@@ -73,6 +74,8 @@ pub(super) struct Plan {
     /// True if the state has only the declared keys.
     pub declared: bool,
     pub nodes: Vec<Node>,
+    /// Their numbers by name.
+    numbers: HashMap<String, usize>,
     /// From no node: from the beginning.
     pub edges: Vec<(Option<usize>, Target, Span)>,
     /// Nodes that all have to be done.
@@ -85,7 +88,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub fn index(&self, name: &str) -> Option<usize> {
-        self.nodes.iter().position(|n| n.name == name)
+        self.numbers.get(name).copied()
     }
 
     pub fn target(&self, name: &str) -> Option<Target> {
@@ -161,6 +164,7 @@ impl GraphReader<'_, '_> {
             channels: Vec::new(),
             declared: true,
             nodes: Vec::new(),
+            numbers: HashMap::new(),
             edges: Vec::new(),
             joins: Vec::new(),
             routers: Vec::new(),
@@ -385,6 +389,7 @@ impl GraphReader<'_, '_> {
         if plan.index(&name).is_some() {
             return;
         }
+        plan.numbers.insert(name.clone(), plan.nodes.len());
         plan.nodes.push(Node { name, at, value: value.clone(), ends: self.command_ends(value) });
     }
 

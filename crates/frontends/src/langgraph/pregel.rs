@@ -11,7 +11,9 @@
 //! | any other cycle | `fix[limit]`, a step a turn, over a state that says which nodes are due |
 //!
 //! A *configuration* is a set of nodes that are due, with the joins that are waited for. There are finitely
-//! many; they are the nodes of the graph that is compiled. More than [`MAX_CONFIGS`] are not.
+//! many; they are the nodes of the graph that is compiled. Their number may grow with the power of the number
+//! of nodes where branches of different lengths run beside each other; such graphs are not compiled
+//! ([`max_configs`]).
 //!
 //! Source: langgraph 1.2.22, `pregel/_loop.py`, `pregel/_algo.py`: a run fails when it has made
 //! `recursion_limit` steps, whatever is due then.
@@ -27,8 +29,11 @@ use frontend_kit::outline::{GraphOutline, NodeOutline, NodeRole};
 use python::{PyKind, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Configurations of one graph at most.
-const MAX_CONFIGS: usize = 300;
+/// Maximum number of configurations of a graph with this number of nodes: proportional to it, so that the
+/// time is, too. A row of nodes has one for each.
+fn max_configs(nodes: usize) -> usize {
+    300 + 8 * nodes
+}
 
 /// Task that is scheduled for the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,7 +152,11 @@ impl GraphReader<'_, '_> {
         if machine.full {
             return kit.undecided(
                 codes::TOO_MUCH,
-                format!("a graph with more than {MAX_CONFIGS} sets of nodes that may be due"),
+                format!(
+                    "a graph of {} nodes with more than {} sets of nodes that may be due",
+                    graph.plan.nodes.len(),
+                    max_configs(graph.plan.nodes.len())
+                ),
                 at,
             );
         }
@@ -160,7 +169,7 @@ impl Machine<'_, '_, '_, '_> {
         if let Some(i) = self.index.get(&config) {
             return *i;
         }
-        if self.configs.len() >= MAX_CONFIGS {
+        if self.configs.len() >= max_configs(self.graph.plan.nodes.len()) {
             self.full = true;
             return 0;
         }
@@ -170,22 +179,36 @@ impl Machine<'_, '_, '_, '_> {
     }
 
     pub(super) fn explore(&mut self, ways: &HashMap<Option<usize>, Vec<Ways>>) {
+        let plan = self.graph.plan;
+        let mut edges: HashMap<Option<usize>, Vec<Task>> = HashMap::new();
+        for (from, to, _) in &plan.edges {
+            if let Target::Node(to) = to {
+                edges.entry(*from).or_default().push(Task::Node(*to));
+            }
+        }
+        // The joins that a node is waited for by.
+        let mut joins: HashMap<usize, BTreeSet<usize>> = HashMap::new();
+        for (j, (from, _)) in plan.joins.iter().enumerate() {
+            for node in from {
+                joins.entry(*node).or_default().insert(j);
+            }
+        }
         let mut at = self.config(Config::default());
         while at < self.configs.len() && !self.full {
             let config = self.configs[at].0.clone();
             let mut targets: BTreeSet<Task> = BTreeSet::new();
             let mut arrived = config.arrived.clone();
-            let plan = self.graph.plan;
             let done: Vec<Option<usize>> = match at {
                 0 => vec![None],
                 _ => config.active.iter().map(|t| Some(t.node())).collect(),
             };
-            for (from, to, _) in &plan.edges {
-                if let (true, Target::Node(to)) = (done.contains(from), to) {
-                    targets.insert(Task::Node(*to));
-                }
+            for node in &done {
+                targets.extend(edges.get(node).into_iter().flatten());
             }
-            for (j, (from, to)) in plan.joins.iter().enumerate() {
+            let waited: BTreeSet<usize> =
+                done.iter().flatten().filter_map(|n| joins.get(n)).flatten().copied().collect();
+            for j in waited {
+                let (from, to) = &plan.joins[j];
                 arrived.extend(from.iter().filter(|n| done.contains(&Some(**n))).map(|n| (j, *n)));
                 if from.iter().all(|n| arrived.contains(&(j, *n))) {
                     arrived.retain(|(k, _)| *k != j);
@@ -317,10 +340,12 @@ impl Machine<'_, '_, '_, '_> {
             role: NodeRole::Plain,
         });
         // An end that only unreached nodes lead to is no end.
+        let mut following: HashMap<usize, Vec<usize>> = HashMap::new();
+        edges.iter().for_each(|(from, to, _)| following.entry(*from).or_default().push(*to));
         let mut reached = HashSet::from([start]);
         let mut todo = vec![start];
         while let Some(node) = todo.pop() {
-            for (_, to, _) in edges.iter().filter(|(from, ..)| *from == node) {
+            for to in following.get(&node).into_iter().flatten() {
                 if reached.insert(*to) {
                     todo.push(*to);
                 }

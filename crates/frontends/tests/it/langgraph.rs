@@ -500,3 +500,78 @@ graph = builder.compile()
     );
     assert!(given.contains("{topic: $s.topic, best: $s.best}"), "{given}");
 }
+
+const NODES: &str = "def one(s): return {'a': llm.invoke('x').content}
+def pick(s): return 'l' if s['a'] == 'x' else 'r'
+g = StateGraph(S)
+";
+
+/// The calls of models in the term of a graph with these lines and a high limit. Each node is compiled once,
+/// and not as a step of a loop.
+fn calls(lines: &str) -> usize {
+    let run = "app = g.compile()\napp.invoke({'a': ''}, {'recursion_limit': 100000})\n";
+    let compiled = compiled(&format!("{NODES}{lines}{run}"));
+    assert_eq!((compiled.units.len(), compiled.diagnostics.len()), (1, 0), "{:?}", compiled.diagnostics);
+    let code = &compiled.units[0].code;
+    let count = |such: fn(&core_ir::Term) -> bool| code.iter().filter(|(_, t)| such(t)).count();
+    assert_eq!(count(|t| matches!(t, core_ir::Term::Fix { .. } | core_ir::Term::Unknown(_))), 0);
+    count(|t| matches!(t, core_ir::Term::Llm(..)))
+}
+
+/// More than 300 sets of nodes that are due, one for each step.
+#[test]
+fn long_rows_of_nodes_are_bounded() {
+    let mut row = String::from("g.add_edge(START, 'n0')\n");
+    for i in 0..2_000 {
+        row += &format!("g.add_node('n{i}', one)\n");
+    }
+    for i in 1..2_000 {
+        row += &format!("g.add_edge('n{}', 'n{i}')\n", i - 1);
+    }
+    assert_eq!(calls(&row), 2_000);
+}
+
+#[test]
+fn long_ladders_of_decisions_and_of_parallel_nodes_are_bounded() {
+    let rungs = 400;
+    let mut ladder = String::from("g.add_edge(START, 'a0')\n");
+    let mut beside = ladder.clone();
+    for i in 0..=rungs {
+        for lines in [&mut ladder, &mut beside] {
+            for node in ["a", "b", "c"] {
+                *lines += &format!("g.add_node('{node}{i}', one)\n");
+            }
+        }
+    }
+    for i in 0..rungs {
+        let next = i + 1;
+        ladder += &format!("g.add_conditional_edges('a{i}', pick, {{'l': 'b{i}', 'r': 'c{i}'}})\n");
+        ladder += &format!("g.add_edge('b{i}', 'a{next}')\ng.add_edge('c{i}', 'a{next}')\n");
+        beside += &format!("g.add_edge('a{i}', 'b{i}')\ng.add_edge('a{i}', 'c{i}')\n");
+        beside += &format!("g.add_edge(['b{i}', 'c{i}'], 'a{next}')\n");
+    }
+    // Of the last rung only the first node is reached.
+    assert_eq!(calls(&ladder), 3 * rungs + 1);
+    assert_eq!(calls(&beside), 3 * rungs + 1);
+}
+
+/// Eight rows beside each other, each of which may stay where it is: their places are independent.
+#[test]
+fn sets_of_due_nodes_that_explode_are_unknown() {
+    let mut lines = String::new();
+    for row in 0..8 {
+        lines += &format!("g.add_edge(START, 'n{row}_0')\n");
+        for i in 0..6 {
+            lines += &format!("g.add_node('n{row}_{i}', one)\n");
+        }
+        for i in 0..5 {
+            let to = format!("{{'l': 'n{row}_{i}', 'r': 'n{row}_{}'}}", i + 1);
+            lines += &format!("g.add_conditional_edges('n{row}_{i}', pick, {to})\n");
+        }
+    }
+    let compiled = compiled(&format!("{NODES}{lines}app = g.compile()\n"));
+    let found: Vec<&str> = compiled.diagnostics.iter().map(|d| d.code).collect();
+    assert_eq!(found, [frontend_kit::emit::codes::TOO_MUCH], "{:?}", compiled.diagnostics);
+    let text = core_ir::print_code(&compiled.units[0].code);
+    assert!(text.contains("unknown") && text.contains("48 nodes"), "{text}");
+}
