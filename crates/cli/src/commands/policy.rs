@@ -9,7 +9,7 @@ use diagnostics::Sources;
 use policy::{Author, PolicyUse, RuleSource};
 use serde_json::json;
 use session::load::{Options, Problem, load};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -107,9 +107,10 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
     };
     // Entry points of one file share their tools. The order is that of the text.
     let mut tools: BTreeMap<(String, u32, &str), &ToolDecl> = BTreeMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     for tool in loaded.runnables.iter().flat_map(|r| &r.code.tools) {
         let path = sources.get(tool.span.file).map_or(String::new(), |s| s.path.to_string());
-        if !tools.values().any(|t| t.name == tool.name) {
+        if seen.insert(&*tool.name) {
             tools.insert((path, tool.span.start, &tool.name), tool);
         }
     }
