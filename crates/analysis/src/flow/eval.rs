@@ -155,6 +155,8 @@ pub(super) struct Analysis {
     depth: u32,
     pub steps: u64,
     pub gave_up: Option<(Span, &'static str)>,
+    /// Parts that are not known, at which a run ends.
+    pub unknown: BTreeMap<Span, Name>,
     pub sites: BTreeMap<(Span, Sink), SiteState>,
     pub reclassified: BTreeMap<Span, ReclassifyState>,
     pub tries: BTreeMap<Span, TryState>,
@@ -196,6 +198,7 @@ impl Analysis {
             depth: 0,
             steps: MAX_STEPS,
             gave_up: None,
+            unknown: BTreeMap::new(),
             sites: BTreeMap::new(),
             reclassified: BTreeMap::new(),
             tries: BTreeMap::new(),
@@ -207,6 +210,7 @@ impl Analysis {
         loop {
             self.round += 1;
             self.changed = false;
+            self.unknown.clear();
             self.sites.clear();
             self.reclassified.clear();
             self.tries.clear();

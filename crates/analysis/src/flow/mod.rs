@@ -410,6 +410,9 @@ pub struct FlowReport {
     pub result_sources: Vec<Source>,
     /// The most that the label of an error may be; `None` if no run fails.
     pub error: Option<Data>,
+    /// Parts that are not known, with their places. A run that reaches one ends there, unless
+    /// `passes_unknown` says otherwise.
+    pub unknown: Vec<(Span, Name)>,
     /// Place and reason where the analysis gave up; then nothing else is known.
     pub gave_up: Option<(Span, &'static str)>,
 }
@@ -461,6 +464,7 @@ pub fn analyze(code: &Arc<Code>, options: &Options) -> FlowReport {
         result: result.map(|label| shown(&a.taints, label)),
         result_sources: result.map_or_else(Vec::new, |label| sources(&mut a.taints, label, None)),
         error: end.error.map(|e| shown(&a.taints, e.label.hi)),
+        unknown: std::mem::take(&mut a.unknown).into_iter().collect(),
         gave_up,
     };
     if gave_up.is_some() {

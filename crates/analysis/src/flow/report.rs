@@ -254,6 +254,11 @@ pub fn to_text(report: &FlowReport, sources: &Sources) -> Vec<String> {
             }
         }
     }
+    // A report without a line would say that nothing is called.
+    for (span, what) in report.unknown.iter().filter(|_| report.sites.is_empty()) {
+        let place = sources.place(*span);
+        out.push(format!("{place}: not known before the run: {what}; what follows is not analyzed"));
+    }
     if let Some(label) = report.result.as_ref().filter(|l| l.to_json() != json!([])) {
         out.push(format!("result: up to {}", label.to_json()));
     }

@@ -622,7 +622,8 @@ impl Analysis {
                 };
                 Some(AbstractValue { shape, ..v })
             }
-            Term::Unknown(_) => {
+            Term::Unknown(what) => {
+                self.unknown.insert(self.blamed, what.clone());
                 self.raise(state, pc);
                 self.passes_unknown.then(|| AbstractValue {
                     label: pc,

@@ -154,6 +154,20 @@ fn dependencies_of_a_call_are_listed_with_their_places() {
     assert_eq!(lines[0], "a.lam:3:1: the tool `put`: depends");
 }
 
+/// A report without a line would say that nothing is called.
+#[test]
+fn a_run_that_ends_at_what_is_not_known_says_so() {
+    let text = "tool put(x: Str) -> Str write\nlet begin = unknown 'what begins the run' in tool[put] begin";
+    let mut sources = Sources::new();
+    let file = sources.add("a.lam", text);
+    let code = Arc::new(agentlang::calculus::compile(file, text).code.unwrap());
+    let lines = |options: &Options| analysis::flow::to_text(&analyze(&code, options), &sources);
+    let ends = "a.lam:2:13: not known before the run: what begins the run; what follows is not analyzed";
+    assert_eq!(lines(&Options::default()), [ends]);
+    let passing = Options { passes_unknown: true, ..Options::default() };
+    assert!(lines(&passing).iter().any(|l| l.contains("the tool `put`")), "{:?}", lines(&passing));
+}
+
 #[test]
 fn a_constant_that_was_endorsed_keeps_the_labels_inside() {
     for text in ["[endorse [] (['U'] : ['S'])]", "{f: endorse [] (['U'] : {g: 'S'})}"] {
