@@ -33,12 +33,19 @@ impl Exit {
     }
 }
 
+/// Returns true if the terminal shows escapes as text, as that of an editor may do.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// Output of commands: results go to standard output, everything else to standard error.
 pub struct Ui {
     /// The options.
     pub args: OutputArgs,
     color_out: bool,
     color_err: bool,
+    /// True if the terminal knows no escapes (`TERM=dumb`).
+    is_dumb: bool,
     /// The results so far, where they are not written anywhere.
     kept: Option<Mutex<Vec<String>>>,
 }
@@ -46,7 +53,8 @@ pub struct Ui {
 impl Ui {
     /// Looks at the options, the terminal and `NO_COLOR`.
     pub fn new(args: OutputArgs) -> Ui {
-        let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let is_dumb = is_dumb();
+        let allowed = std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && !is_dumb;
         let color = |terminal: bool| match args.color {
             Color::Always => true,
             Color::Never => false,
@@ -56,13 +64,14 @@ impl Ui {
             color_out: color(std::io::stdout().is_terminal()),
             color_err: color(std::io::stderr().is_terminal()),
             args,
+            is_dumb,
             kept: None,
         }
     }
 
     /// Writes nothing: results are kept, all else is left out.
     pub fn capturing(args: OutputArgs) -> Ui {
-        Ui { args, color_out: false, color_err: false, kept: Some(Mutex::default()) }
+        Ui { args, color_out: false, color_err: false, is_dumb: false, kept: Some(Mutex::default()) }
     }
 
     /// The results that were kept.
@@ -77,7 +86,12 @@ impl Ui {
 
     /// Returns true if a progress display makes sense.
     pub fn is_live(&self) -> bool {
-        !self.args.quiet && self.kept.is_none() && std::io::stderr().is_terminal()
+        !self.args.quiet && !self.is_dumb && self.kept.is_none() && std::io::stderr().is_terminal()
+    }
+
+    /// Returns true if results go to a terminal on which they can be drawn again.
+    pub fn can_redraw(&self) -> bool {
+        !self.is_dumb && std::io::stdout().is_terminal()
     }
 
     /// Writes a result. A reader that has gone away (`| head`) is no error.

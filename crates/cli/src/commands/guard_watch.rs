@@ -9,7 +9,7 @@ use diagnostics::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
-use std::io::{IsTerminal as _, Read as _, Seek as _, SeekFrom};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub fn watch(ui: &Ui, args: &GuardWatchArgs) -> Exit {
         let lines = super::plural(log.foreign, "line");
         ui.note(&format!("{lines} of `{}` not read: no decisions of a guard", args.file.display()));
     }
-    if !std::io::stdout().is_terminal() {
+    if !ui.can_redraw() {
         for line in view.lines(usize::MAX, usize::MAX) {
             ui.result(&line);
         }
@@ -58,6 +58,15 @@ pub fn watch(ui: &Ui, args: &GuardWatchArgs) -> Exit {
             Err(e) => return ui.cannot_read(args.file.display(), &e),
         };
     }
+}
+
+/// A line that is no longer than the terminal is wide. A longer one ends in `…`.
+fn fitted(line: &str, columns: usize) -> String {
+    let text = visible(line, MAX_LINE);
+    if text.chars().count() <= columns {
+        return text;
+    }
+    text.chars().take(columns - 1).chain(['…']).collect()
 }
 
 /// Lines of the terminal.
@@ -208,7 +217,7 @@ impl WatchView {
         out.push(String::new());
         let room = rows.saturating_sub(out.len());
         out.extend(self.recent.iter().skip(self.recent.len().saturating_sub(room)).cloned());
-        out.iter().map(|line| visible(line, columns.clamp(20, MAX_LINE))).collect()
+        out.iter().map(|line| fitted(line, columns.max(20))).collect()
     }
 }
 
@@ -249,7 +258,8 @@ mod tests {
         assert!(view.lines(usize::MAX, usize::MAX).iter().any(|l| l.ends_with(why.trim())));
         // It is no longer than the terminal, and controls it not.
         view.add(&event("a", json!({"event": "refused", "tool": "x\u{1b}[2J"})));
-        assert!(view.lines(6, 40).len() <= 6);
+        let narrow = view.lines(6, 40);
+        assert!(narrow.len() <= 6 && narrow.iter().all(|l| l.chars().count() <= 40), "{narrow:?}");
         assert!(view.lines(20, 100).iter().all(|l| !l.contains('\u{1b}')));
     }
 

@@ -28,6 +28,11 @@ impl Drop for Terminal {
 impl Terminal {
     /// The command line with these arguments. `typed` is there before it begins.
     fn open(dir: &Path, args: &[&str], typed: &str) -> Terminal {
+        Terminal::of(dir, args, typed, &[("TERM", "xterm"), ("NO_COLOR", "1")])
+    }
+
+    /// The command line at a terminal that these variables describe.
+    fn of(dir: &Path, args: &[&str], typed: &str, terminal: &[(&str, &str)]) -> Terminal {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keys).unwrap();
         unlockpt(&keys).unwrap();
@@ -43,8 +48,8 @@ impl Terminal {
             command.env_remove(name);
         }
         command
-            .env("TERM", "xterm")
-            .env("NO_COLOR", "1")
+            .env_remove("NO_COLOR")
+            .envs(terminal.iter().copied())
             .env("XDG_STATE_HOME", dir)
             .args(args)
             .current_dir(dir);
@@ -80,6 +85,23 @@ impl Terminal {
             }
         }
     }
+}
+
+/// A terminal that calls itself dumb shows escapes as text.
+#[test]
+fn a_dumb_terminal_gets_no_escapes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("bad.lam"), "1 +\n").unwrap();
+    let made = "{\"time\":1.5,\"session\":\"a\",\"event\":\"made\",\"tool\":\"fetch\",\"label\":\"[]\"}\n";
+    std::fs::write(dir.path().join("log"), made).unwrap();
+    let shown = |term: &str, args: &[&str], wanted: &str| {
+        Terminal::of(dir.path(), args, "", &[("TERM", term)]).until(wanted)
+    };
+    let (check, watch) = (["check", "bad.lam"], ["guard", "watch", "log"]);
+    assert!(shown("xterm", &check, "bad.lam").contains('\u{1b}'));
+    assert!(!shown("dumb", &check, "bad.lam").contains('\u{1b}'));
+    assert!(shown("xterm", &watch, "fetch").contains('\u{1b}'));
+    assert!(!shown("dumb", &watch, "fetch").contains('\u{1b}'));
 }
 
 #[test]
