@@ -172,7 +172,9 @@ fn over_http(
         }));
     let front = match runtime.block_on(::serve::guard::HttpFront::bind(address, &token, options, log)) {
         Ok(front) => front,
-        Err(why) => return ui.usage(&why, None),
+        Err(why) => {
+            return ui.usage(&why, Some("choose another address of this machine, such as 127.0.0.1:0"));
+        }
     };
     ui.say(&match is_given {
         true => format!("entail guard: {} (clients show the token of `{TOKEN}`)", front.url()),
@@ -297,14 +299,14 @@ fn approve_all(
         let help = format!("it lists: {}", names.join(", "));
         return ui.usage(&format!("the list has no server `{}`", only.unwrap_or_default()), Some(&help));
     }
-    let (mut pins, mut exit) = (settings.pins.clone(), Exit::Done);
+    let (mut approved, mut exit) = (Vec::new(), Exit::Done);
     for server in chosen {
         match unless_canceled(runtime, describe(&server.launch, args.max_message)) {
             // What was said until now is approved as a whole or not at all.
             None => return canceled(ui),
             Some(Ok(said)) => {
                 show(ui, &server.name, &said, is_list);
-                pins.approve(&server.name, &said);
+                approved.push((&server.name, said));
             }
             Some(Err(why)) => {
                 ui.usage(&format!("`{}`: {why}", visible(&server.name, MAX_DESCRIPTION_CHARS)), None);
@@ -312,10 +314,18 @@ fn approve_all(
             }
         }
     }
-    if pins == settings.pins && !matches!(exit, Exit::Done) {
+    if approved.is_empty() && !matches!(exit, Exit::Done) {
         return exit;
     }
     let path = args.lock.clone().unwrap_or_else(|| settings.dir.join(Settings::LOCK));
+    // Another command may have approved servers while these were asked.
+    let mut pins = match read_lock(&path) {
+        Ok(pins) => pins,
+        Err(e) => return setup::refuse(ui, e),
+    };
+    for (name, said) in &approved {
+        pins.approve(name, said);
+    }
     if let Err(e) = replace_file(&path, pins.to_toml()) {
         return ui.cannot_write(path.display(), &e);
     }

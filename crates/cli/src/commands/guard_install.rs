@@ -68,7 +68,7 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
     ui.note(&format!(
         "restart {}; approve what the servers say with `entail guard --approve --lock {} --mcp-config {}`",
         client.title,
-        shown(&lock),
+        shown(&std::path::absolute(&lock).unwrap_or(lock)),
         shown(&files.servers)
     ));
     Exit::Done

@@ -114,6 +114,24 @@ fn each_client_has_a_session_of_its_own() {
 }
 
 #[test]
+fn an_address_that_is_taken_is_refused_with_a_remedy() {
+    let dir = folder(&[("a", "usual")]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let out = Command::new(env!("CARGO_BIN_EXE_entail"))
+        .args(GUARDED)
+        .args(["--http", &address])
+        .current_dir(dir.path())
+        .env("XDG_STATE_HOME", dir.path().join("state"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains(&address) && said.contains("help: choose another address"), "{said}");
+    assert!(!said.contains("os error"), "{said}");
+}
+
+#[test]
 fn nobody_else_is_heard() {
     let dir = folder(&[("desk", "desk")]);
     let front = Front::start(dir.path());

@@ -662,4 +662,23 @@ fn who_may_read_a_new_file_depends_on_what_is_in_it() {
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let mode = |file: &str| std::fs::metadata(dir.path().join(file)).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode("entail.lock"), mode(".mcp.entail.json")), (0o644, 0o600));
+    // The command that it advises works in every folder.
+    let lock = dir.path().canonicalize().unwrap().join("entail.lock");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains(&format!("--lock {}", lock.display())), "{said}");
+}
+
+/// An approval by another command stays while a server is asked.
+#[test]
+fn two_approvals_at_once_are_both_kept() {
+    let list = json!({"mcpServers": {
+        "a": {"command": "sh", "args": ["-c", "\"$ENTAIL\" guard --approve --server b -- python3 server.py usual >/dev/null </dev/null; exec python3 server.py usual"],
+            "env": {"ENTAIL": ENTAIL}}
+    }});
+    let dir = with_list(&list);
+    let said = approve(dir.path());
+    let lock = std::fs::read_to_string(dir.path().join("entail.lock")).unwrap();
+    for server in ["[tools.\"a\"]", "[tools.\"b\"]"] {
+        assert!(lock.contains(server), "{lock}{said}");
+    }
 }

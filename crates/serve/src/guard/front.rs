@@ -117,7 +117,8 @@ impl HttpFront {
             return Err(format!("`{address}` is no address of this machine alone"));
         }
         let listener = TcpListener::bind(address).await;
-        let listener = listener.map_err(|e| format!("cannot listen at `{address}`: {e}"))?;
+        let listener =
+            listener.map_err(|e| format!("cannot listen at `{address}`: {}", session::load::reason(&e)))?;
         let address = listener.local_addr().map_err(|e| e.to_string())?;
         let front = Front {
             options,

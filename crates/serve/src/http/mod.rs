@@ -77,7 +77,9 @@ impl HttpServer {
     pub async fn bind(service: Arc<Service>, options: HttpOptions) -> Result<HttpServer, Error> {
         let listener = match TcpListener::bind(options.listen).await {
             Ok(listener) => listener,
-            Err(e) => return Err(Error::Listen { address: options.listen, cause: e.to_string() }),
+            Err(e) => {
+                return Err(Error::Listen { address: options.listen, cause: session::load::reason(&e) });
+            }
         };
         let address = listener.local_addr().unwrap_or(options.listen);
         service.listens_at(&options.public_url.clone().unwrap_or_else(|| format!("http://{address}")));

@@ -103,7 +103,7 @@ impl UiServer {
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = match TcpListener::bind(wanted).await {
             Ok(listener) => listener,
-            Err(e) => return Err(Error::Listen { address: wanted, cause: e.to_string() }),
+            Err(e) => return Err(Error::Listen { address: wanted, cause: session::load::reason(&e) }),
         };
         let address = listener.local_addr().unwrap_or(wanted);
         let token = door::fresh().map_err(Error::Randomness)?;
