@@ -67,7 +67,7 @@ impl JournalPlace {
     pub(super) fn existing(&self) -> Result<Journal, JournalError> {
         match self {
             JournalPlace::Directory(dir) => Ok(Journal::of(Sqlite::existing(&journal_file(dir))?)),
-            JournalPlace::File(file) => Ok(Journal::of(Sqlite::existing(file)?)),
+            JournalPlace::File(file) => Ok(Journal::of(Sqlite::named(file)?)),
             #[cfg(feature = "postgres")]
             JournalPlace::Server(server) => Ok(Journal::of(super::db::Postgres::existing(server)?)),
             #[cfg(not(feature = "postgres"))]

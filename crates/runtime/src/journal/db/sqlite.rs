@@ -143,6 +143,17 @@ impl Sqlite {
         Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
     }
 
+    /// Opens a file that exists, and that somebody named. SQLite takes an empty one for a new database, and
+    /// what only looks at runs would make one of it. In a journal's own folder an empty file is what a full
+    /// disk left.
+    pub(in crate::journal) fn named(path: &Path) -> Result<Sqlite, JournalError> {
+        if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+            let message = format!("cannot use the journal `{}`: it is empty", path.display());
+            return Err(JournalError { message, help: Some(ELSEWHERE.into()) });
+        }
+        Sqlite::existing(path)
+    }
+
     /// Opens a file that exists.
     pub(in crate::journal) fn existing(path: &Path) -> Result<Sqlite, JournalError> {
         if !path.is_file() {
@@ -153,11 +164,6 @@ impl Sqlite {
                         .into(),
                 ),
             });
-        }
-        // SQLite takes an empty file for a new database, and what only looks at runs would make one of it.
-        if std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
-            let message = format!("cannot use the journal `{}`: it is empty", path.display());
-            return Err(JournalError { message, help: Some(ELSEWHERE.into()) });
         }
         Sqlite::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
     }
