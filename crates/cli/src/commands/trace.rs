@@ -19,6 +19,7 @@ use session::kept::{self, KeptRun, Reader, RunDocument};
 use session::load::{Kind, Loaded, read_data, replace_file};
 use session::report::{as_diagnostic, as_json, refused_calls};
 use session::{Approvals, JournalMode, JournalOptions, RunEvent, Session, machine_config};
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -529,18 +530,20 @@ fn step(ui: &Ui, lines: &[Value], n: usize) -> Result<(), Exit> {
 /// A request in logical time: it begins when everything that it had to wait for has been answered.
 struct Span<'a> {
     line: &'a Value,
-    place: Vec<u64>,
     begin: usize,
 }
 
 fn timeline(ui: &Ui, lines: &[Value]) {
     let mut spans: Vec<Span> = Vec::new();
+    // The end of the last request of each place.
+    let mut ends: HashMap<Vec<u64>, usize> = HashMap::new();
     for line in lines.iter().filter(|l| text_of(l, "event") == "request") {
         let place: Vec<u64> =
             line["place"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
-        let begin =
-            spans.iter().filter(|s| !beside(&s.place, &place)).map(|s| s.begin + 1).max().unwrap_or(0);
-        spans.push(Span { line, place, begin });
+        let begin = ends.iter().filter(|(p, _)| !beside(p, &place)).map(|(_, end)| *end).max().unwrap_or(0);
+        // It begins after those of its own place.
+        ends.insert(place, begin + 1);
+        spans.push(Span { line, begin });
     }
     let end = spans.iter().map(|s| s.begin + 1).max().unwrap_or(0);
     // Of long runs several steps share a column.
