@@ -139,6 +139,8 @@ module.exports = grammar({
         $.builtin_type,
         $.generic_type,
         $.map_type,
+        $.recursive_type,
+        $.type_variable,
         $.enum_type,
         $.record_type,
         $.refined_type,
@@ -151,6 +153,10 @@ module.exports = grammar({
     generic_type: ($) => seq(choice('List', 'Option'), $._atomic_type),
 
     map_type: ($) => seq('Map', field("key", $._atomic_type), field("value", $._atomic_type)),
+
+    recursive_type: ($) => seq('Rec', field("name", $._name), "{", list($.type_field), "}"),
+
+    type_variable: ($) => seq('Var', field("name", $._name)),
 
     // A text behind a variant describes it.
     enum_type: ($) =>
@@ -167,7 +173,7 @@ module.exports = grammar({
     _type_key: ($) =>
       choice(
         $._name,
-        alias(choice('Str', 'Num', 'Bool', 'Null', 'Dyn', 'List', 'Option', 'Map', 'Enum'), $.key),
+        alias(choice('Str', 'Num', 'Bool', 'Null', 'Dyn', 'List', 'Option', 'Map', 'Rec', 'Var', 'Enum'), $.key),
       ),
 
     // ----- predicates -----

@@ -390,8 +390,25 @@ and schema (key : string) (rule : data) (d : data) : bool =
 
 let pairs_of j = List.map (function Array [ String k; v ] -> (k, v) | _ -> raise (Bad_json "pairs")) (list_of j)
 
+(* A recursive type with closed types in place of its variables, one level deep. *)
+let rec closed (bodies : json) (t : json) : json =
+  match t with
+  | Object [ ("var", String n) ] -> Object [ ("rec", Array [ String n; bodies ]) ]
+  | Object [ (("rec" | "enum"), _) ] -> t
+  | Object [ ("refined", Array [ t; p ]) ] -> Object [ ("refined", Array [ closed bodies t; p ]) ]
+  | Object [ (kind, Array parts) ] -> Object [ (kind, Array (List.map (closed_part bodies) parts)) ]
+  | Object [ (kind, t) ] -> Object [ (kind, closed bodies t) ]
+  | t -> t
+
+and closed_part bodies = function
+  | Array [ String n; t ] -> Array [ String n; closed bodies t ]
+  | t -> closed bodies t
+
+let unfold n bodies = closed bodies (List.assoc n (pairs_of bodies))
+
 let rec fits (t : json) (d : data) : bool =
   match t, d with
+  | Object [ ("rec", Array [ String n; bodies ]) ], _ -> fits (unfold n bodies) d
   | String "Dyn", _ | String "Str", DK (KStr _) | String "Num", DK (KNum _) | String "Bool", DK (KBool _)
   | (String "Null" | Object [ ("option", _) ]), DK KNull -> true
   | Object [ ("option", t) ], _ -> fits t d
@@ -425,6 +442,7 @@ let rec plain (j : json) : data =
 
 let rec shape (t : json) (d : data) : data =
   match t, d with
+  | Object [ ("rec", Array [ String n; bodies ]) ], _ -> shape (unfold n bodies) d
   | Object [ ("list", t) ], DCon (CList, ds) -> DCon (CList, List.map (shape t) ds)
   | Object [ ("option", _) ], DK KNull -> d
   | Object [ ("option", t) ], _ -> shape t d

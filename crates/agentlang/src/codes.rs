@@ -99,9 +99,9 @@ UNKNOWN_TYPE "A021" "an unknown type"
 "task t() -> String {}"
 
 ALIAS_CIRCLE "A022" "a type that is defined by itself"
-"A type alias is an abbreviation. It can't mention itself, directly or through others."
-"type Tree = Obj{children: List[Tree]};"
-"type Leaf = Obj{name: String};\ntype Tree = Obj{children: List[Leaf]};"
+"A value of a type ends. So a type mentions itself, directly or through others, inside of a list, an option or a map, or in one of several cases. Such a type is a record, a list, a map or a type with cases: an alias is an abbreviation, which can't be itself."
+"type Task = Obj{name: String, before: Task};"
+"type Task = Obj{name: String, before: Option[Task]};"
 
 SHARED_VARIANT "A023" "two enums share a variant"
 "A string literal that is a variant has the type of its enum. So that this is one type, variants are unique in the whole program."

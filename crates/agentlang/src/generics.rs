@@ -86,6 +86,7 @@ pub(super) fn choose(declared: &Type, found: &Type, generics: &HashSet<String>, 
             let found = f.iter().find(|(n, _)| n == name);
             found.is_none_or(|(_, f)| choose(d, f, generics, chosen))
         }),
+        (d, Type::Rec(f)) => choose(d, &f.unfold(), generics, chosen),
         (d, Type::Dyn) => {
             let mut names = Vec::new();
             collect(d, generics, &mut names);

@@ -4,7 +4,7 @@ use super::codes;
 use super::files::Files;
 use super::generics;
 use super::predicate;
-use core_ir::{Comparison, Data, EnumType, FORMATS, Measure, Name, Pred, Schema, Type};
+use core_ir::{Comparison, Data, EnumType, FORMATS, Measure, Name, Pred, RecType, Schema, Type};
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -130,58 +130,106 @@ impl Types {
                 types.add_enum(e, files, out);
             }
         }
-        // Aliases in the order of their use: an explicit stack, since they may form a long chain.
-        let mut visiting: Vec<&str> = Vec::new();
-        for name in order {
-            let mut work = vec![(name, false)];
-            while let Some((name, done)) = work.pop() {
-                let Some(declaration) = declared.get(name) else { continue };
-                let Some((parts, place)) = declaration.parts() else { continue };
-                if done {
-                    visiting.pop();
-                    let resolved = match declaration {
-                        Declaration::Sum(s) => types.add_sum(s, &|name| declared.contains_key(name), out),
-                        _ => {
-                            parts.first().map_or((Type::Dyn, 1), |ty| types.resolve(ty, &HashSet::new(), out))
-                        }
-                    };
-                    types.named.insert(name.to_string(), resolved);
-                    continue;
+        types.resolve_all(&declared, order, out);
+        types
+    }
+
+    /// Resolves the declared types in the order of their use.
+    fn resolve_all(
+        &mut self,
+        declared: &HashMap<&str, Declaration<'_>>,
+        order: Vec<&str>,
+        out: &mut Vec<Diagnostic>,
+    ) {
+        let types = self;
+        for group in groups(declared, &order) {
+            if let [name] = group[..]
+                && !mentions(declared, name).any(|other| other == name)
+            {
+                let resolved = types.declaration(&declared[name], declared, out);
+                types.named.insert(name.to_string(), resolved);
+                continue;
+            }
+            types.recursive(&group, declared, out);
+        }
+    }
+
+    /// The type of an alias or a sum.
+    fn declaration(
+        &mut self,
+        of: &Declaration<'_>,
+        declared: &HashMap<&str, Declaration<'_>>,
+        out: &mut Vec<Diagnostic>,
+    ) -> (Type, u64) {
+        match of {
+            Declaration::Sum(s) => self.add_sum(s, &|name| declared.contains_key(name), out),
+            Declaration::Alias(a) => self.resolve(&a.ty, &HashSet::new(), out),
+            Declaration::Enum(_) => (Type::Dyn, 1),
+        }
+    }
+
+    /// Types that mention each other.
+    fn recursive(
+        &mut self,
+        group: &[&str],
+        declared: &HashMap<&str, Declaration<'_>>,
+        out: &mut Vec<Diagnostic>,
+    ) {
+        if let Some((name, help)) = endless(group, declared) {
+            let mut cycle = vec![name];
+            while let Some(next) = mentions(declared, cycle[cycle.len() - 1])
+                .find(|n| group.contains(&&**n))
+                .and_then(|n| group.iter().find(|g| ***g == *n))
+            {
+                let seen = cycle.contains(next);
+                cycle.push(next);
+                if seen {
+                    break;
                 }
-                if types.named.contains_key(name) {
-                    continue;
-                }
-                visiting.push(name);
-                work.push((name, true));
-                for part in names_in(&parts) {
-                    let Some((part, other)) = declared.get_key_value(&*part) else { continue };
-                    if matches!(other, Declaration::Enum(_)) {
-                        continue;
-                    }
-                    if let Some(at) = visiting.iter().position(|v| v == part) {
-                        let cycle: Vec<&str> = visiting[at..].iter().chain([part]).copied().collect();
-                        out.push(
-                            Diagnostic::error(
-                                codes::ALIAS_CIRCLE,
-                                format!("`{name}` is defined by itself: {}", cycle.join(" → ")),
-                                place,
-                            )
-                            .remark(other.name().span, "declared here")
-                            .help(match other {
-                                Declaration::Sum(_) => {
-                                    "a type can't contain itself; declare the inner part as `Any`"
-                                }
-                                _ => "a type alias is an abbreviation; it can't mention itself",
-                            }),
-                        );
-                        types.named.insert((*part).to_string(), (Type::Dyn, 1));
-                    } else if !types.named.contains_key(*part) {
-                        work.push((part, false));
+            }
+            let place = declared[name].parts().map_or(declared[name].name().span, |(_, place)| place);
+            out.push(
+                Diagnostic::error(
+                    codes::ALIAS_CIRCLE,
+                    format!("`{name}` is defined by itself: {}", cycle.join(" → ")),
+                    place,
+                )
+                .remark(declared[name].name().span, "declared here")
+                .help(help),
+            );
+            for name in group {
+                self.named.insert((*name).to_string(), (Type::Dyn, 1));
+            }
+            return;
+        }
+        for name in group {
+            self.named.insert((*name).to_string(), (Type::Var((*name).into()), 1));
+        }
+        let mut parts = 0u64;
+        let bodies: Vec<(Name, Type)> = group
+            .iter()
+            .map(|name| {
+                let (body, n) = self.declaration(&declared[name], declared, out);
+                parts = parts.saturating_add(n);
+                (Name::from(*name), body)
+            })
+            .collect();
+        let bodies: Arc<[(Name, Type)]> = bodies.into();
+        for name in group {
+            let ty = match RecType::new((*name).into(), bodies.clone()) {
+                Some(r) if parts <= MAX_PARTS => Type::Rec(Arc::new(r)),
+                // A mistake in a body, or its size, was reported.
+                _ => Type::Dyn,
+            };
+            if let Type::Variant(all) = ty.unfolded() {
+                for (case, payload) in all.iter() {
+                    if let Some(case) = self.cases.get_mut(&**case) {
+                        (case.sum, case.payload) = (ty.clone(), payload.clone());
                     }
                 }
             }
+            self.named.insert((*name).to_string(), (ty, 1));
         }
-        types
     }
 
     fn add_enum(&mut self, e: &ast::Enum, files: &Files, out: &mut Vec<Diagnostic>) {
@@ -329,7 +377,7 @@ impl Types {
 
     /// Returns whether this is the name of a sum type.
     pub(super) fn is_sum(&self, name: &str) -> bool {
-        matches!(self.named.get(name), Some((Type::Variant(_), _)))
+        self.named.get(name).is_some_and(|(t, _)| matches!(t.unfolded(), Type::Variant(_)))
     }
 
     /// Returns whether this is the name of a type of the language or the program, or of a case.
@@ -600,12 +648,16 @@ fn without(ty: &Type, drops: &dyn Fn(&Type) -> bool) -> Type {
     })
 }
 
-/// The type without a condition about the value as a whole.
+/// The type without a condition about the value as a whole, and without the name of a recursive type.
 pub(super) fn base(mut ty: Type) -> Type {
-    while let Type::Refined(r) = &ty {
-        ty = r.0.clone();
+    loop {
+        ty = match &ty {
+            Type::Refined(r) => r.0.clone(),
+            // A body is none, nor has it a condition as a whole.
+            Type::Rec(r) => return r.unfold(),
+            _ => return ty,
+        };
     }
-    ty
 }
 
 /// Returns the most items that a list, or keys that a map, of this type has, if the type says so.
@@ -725,6 +777,128 @@ fn huge(span: Span) -> Diagnostic {
         .help("aliases are written out in full; make the type smaller")
 }
 
+/// The declared types that a declared type mentions.
+fn mentions<'d>(
+    declared: &'d HashMap<&str, Declaration<'_>>,
+    name: &str,
+) -> impl Iterator<Item = String> + 'd {
+    let parts = declared.get(name).and_then(Declaration::parts).map(|(parts, _)| parts).unwrap_or_default();
+    names_in(&parts).into_iter().filter(|n| declared.get(&**n).is_some_and(|d| d.parts().is_some()))
+}
+
+/// The declared types but enums in groups that mention each other, each behind those that it mentions
+/// (Tarjan's strongly connected components). An explicit stack, since aliases may form a long chain.
+fn groups<'d>(declared: &HashMap<&'d str, Declaration<'_>>, order: &[&'d str]) -> Vec<Vec<&'d str>> {
+    let mut index: HashMap<&str, (usize, usize)> = HashMap::new();
+    let (mut path, mut on_path): (Vec<&'d str>, HashSet<&str>) = (Vec::new(), HashSet::new());
+    let mut out = Vec::new();
+    for root in order.iter().filter(|n| declared[**n].parts().is_some()) {
+        if index.contains_key(root) {
+            continue;
+        }
+        let mut work: Vec<(&'d str, Vec<&'d str>)> = Vec::new();
+        let mut next = Some(*root);
+        loop {
+            if let Some(name) = next.take() {
+                let n = index.len();
+                index.insert(name, (n, n));
+                path.push(name);
+                on_path.insert(name);
+                let others = mentions(declared, name);
+                work.push((
+                    name,
+                    others.filter_map(|n| declared.get_key_value(&*n)).map(|(n, _)| *n).collect(),
+                ));
+            }
+            let Some((name, others)) = work.last_mut() else { break };
+            let name = *name;
+            if let Some(other) = others.pop() {
+                match index.get(other) {
+                    None => next = Some(other),
+                    Some((_, low)) if on_path.contains(other) => {
+                        let low = *low;
+                        if let Some(own) = index.get_mut(name) {
+                            own.1 = own.1.min(low);
+                        }
+                    }
+                    Some(_) => {}
+                }
+                continue;
+            }
+            work.pop();
+            let (n, low) = index[name];
+            if let Some((parent, _)) = work.last()
+                && let Some(own) = index.get_mut(parent)
+            {
+                own.1 = own.1.min(low);
+            }
+            if n == low {
+                let from = path.iter().position(|p| *p == name).unwrap_or(0);
+                let mut group: Vec<&'d str> = path.split_off(from);
+                // The first of them in the text is the one that a message is about.
+                group.sort_by_key(|n| declared[n].name().span.start);
+                group.iter().for_each(|n| {
+                    on_path.remove(n);
+                });
+                out.push(group);
+            }
+        }
+    }
+    out
+}
+
+/// A type of a group that has no value that ends, or no body to be looked at, with the remedy.
+fn endless<'g>(
+    group: &[&'g str],
+    declared: &HashMap<&str, Declaration<'_>>,
+) -> Option<(&'g str, &'static str)> {
+    let mut ends: HashSet<&str> = HashSet::new();
+    let of_type = |ty: &TypeExpr, ends: &HashSet<&str>| {
+        let mut work = vec![ty];
+        while let Some(t) = work.pop() {
+            match &t.kind {
+                TypeKind::Name(n) if group.contains(&&**n) && !ends.contains(&**n) => return false,
+                TypeKind::Obj(fields) => work.extend(fields.iter().map(|f| &f.ty)),
+                TypeKind::Where(t, _) => work.push(t),
+                // An empty list or map, and null, have nothing inside.
+                _ => {}
+            }
+        }
+        true
+    };
+    let mut before = usize::MAX;
+    while ends.len() != before {
+        before = ends.len();
+        for name in group {
+            let has_end = match &declared[name] {
+                Declaration::Alias(a) => of_type(&a.ty, &ends),
+                Declaration::Sum(s) => s.cases.iter().any(|c| c.fields.iter().all(|f| of_type(&f.ty, &ends))),
+                Declaration::Enum(_) => true,
+            };
+            if has_end {
+                ends.insert(name);
+            }
+        }
+    }
+    if let Some(name) = group.iter().find(|n| !ends.contains(**n)) {
+        let help = match &declared[name] {
+            Declaration::Alias(a) if matches!(a.ty.kind, TypeKind::Name(_)) => {
+                "a type alias is an abbreviation; it can't mention itself"
+            }
+            _ => "no value of it would end: put the inner one into an `Option[…]` or a `List[…]`",
+        };
+        return Some((name, help));
+    }
+    let bare = |d: &Declaration<'_>| match d {
+        Declaration::Alias(a) => {
+            !matches!(a.ty.kind, TypeKind::Obj(_) | TypeKind::List(_) | TypeKind::Map(_))
+        }
+        _ => false,
+    };
+    let name = group.iter().find(|n| bare(&declared[**n]))?;
+    Some((name, "a type that mentions itself is an `Obj{…}`, a `List[…]`, a `Map[…]`, or has cases"))
+}
+
 /// The names that written types mention.
 fn names_in(written: &[&TypeExpr]) -> Vec<String> {
     let mut out = Vec::new();
@@ -813,6 +987,8 @@ fn write(ty: &Type, out: &mut String, longest: usize) {
         },
         // `Dyn` also represents a type that could not be read, about which nothing more is said.
         Type::Dyn => out.push_str(ANY),
+        Type::Rec(r) => out.push_str(r.name()),
+        Type::Var(name) => out.push_str(name),
         Type::Variant(cases) => {
             for (i, (name, _)) in cases.iter().enumerate() {
                 out.push_str(if i > 0 { " | " } else { "" });
@@ -832,8 +1008,10 @@ pub(super) fn fits(actual: &Type, wanted: &Type) -> bool {
         // What a condition after `where` says is checked where the value arrives.
         (Type::Refined(a), w) => fits(&a.0, w),
         (a, Type::Refined(w)) => fits(a, &w.0),
+        (Type::Rec(_), Type::Rec(_)) => false,
         (Type::Option(a), Type::Option(w)) => fits(a, w),
         (_, Type::Option(w)) => fits(actual, w),
+        (Type::Rec(_), _) | (_, Type::Rec(_)) => fits(&actual.unfolded(), &wanted.unfolded()),
         (Type::List(a), Type::List(w)) => fits(a, w),
         (Type::Map(a), Type::Map(w)) => fits(&a.0, &w.0) && fits(&a.1, &w.1),
         (Type::Record(a), Type::Record(w)) => {
@@ -856,6 +1034,8 @@ pub(super) fn certain(actual: &Type, wanted: &Type) -> bool {
         (Type::Null, Type::Option(_)) => true,
         (Type::Option(a), Type::Option(w)) | (Type::List(a), Type::List(w)) => certain(a, w),
         (_, Type::Option(w)) => certain(actual, w),
+        (Type::Rec(a), Type::Rec(w)) => a == w,
+        (Type::Rec(_), _) | (_, Type::Rec(_)) => certain(&actual.unfolded(), &wanted.unfolded()),
         (Type::Map(a), Type::Map(w)) => certain(&a.0, &w.0) && certain(&a.1, &w.1),
         (Type::Record(a), Type::Record(w)) => {
             w.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && certain(have, want)))
@@ -935,10 +1115,15 @@ pub(super) fn join(a: &Type, b: &Type) -> Option<Type> {
             Some(Type::Enum(Arc::new(EnumType::literals(all))))
         }
         (Type::Enum(_), Type::Enum(_)) => Some(Type::Str),
+        (Type::Rec(_), Type::Rec(_)) => None,
+        (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
+        (Type::Option(x), y) | (y, Type::Option(x)) if matches!(y, Type::Rec(_)) => {
+            join(x, y).map(Type::option)
+        }
+        (Type::Rec(_), _) | (_, Type::Rec(_)) => join(&a.unfolded(), &b.unfolded()),
         (Type::List(x), Type::List(y)) => join(x, y).map(Type::list),
         (Type::Map(x), Type::Map(y)) => Some(Type::map(join(&x.0, &y.0)?, join(&x.1, &y.1)?)),
         (Type::Option(x), Type::Option(y)) => join(x, y).map(Type::option),
-        (Type::Null, t) | (t, Type::Null) => Some(Type::option(t.clone())),
         (Type::Option(x), y) | (y, Type::Option(x)) => join(x, y).map(Type::option),
         (Type::Record(x), Type::Record(y)) => {
             let shared = x.iter().filter_map(|(n, t)| {

@@ -58,7 +58,7 @@ pub fn implies(p: &Pred, q: &Pred) -> Answer {
 /// ```
 pub fn possible(p: &Pred, ty: &Type) -> Answer {
     let (kinds, known): (Vec<DataKind>, Option<Pred>) = match ty {
-        Type::Dyn | Type::Fun(_) => (KINDS.to_vec(), None),
+        Type::Dyn | Type::Fun(_) | Type::Rec(_) | Type::Var(_) => (KINDS.to_vec(), None),
         Type::Str => (vec![DataKind::Str], None),
         Type::Num => (vec![DataKind::Num], None),
         Type::Bool => (vec![DataKind::Bool], None),

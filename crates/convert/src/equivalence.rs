@@ -508,6 +508,8 @@ fn fits(have: &Type, want: &Type) -> bool {
         (Type::Record(have), Type::Record(want)) => {
             want.iter().all(|(n, want)| have.iter().any(|(m, have)| m == n && fits(have, want)))
         }
+        (Type::Map(have), Type::Map(want)) => fits(&have.0, &want.0) && fits(&have.1, &want.1),
+        (Type::Rec(_), _) | (_, Type::Rec(_)) => have == want,
         _ => have.is_subtype(want),
     }
 }

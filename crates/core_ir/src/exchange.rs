@@ -11,7 +11,7 @@ use crate::{
     Abs, AbsSugar, Among, Approve, Bound, BoundOrigin, Branch, BuildError, Builder, Catches, Code,
     Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, Includes,
     KeyDecl, LabelSpec, LetSugar, MAX_DATA_DEPTH, Measure, ModelParams, Name, Num, Pattern, Plain, Pred,
-    Prim, Recv, ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
+    Prim, RecType, Recv, ResultParts, Role, Schema, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
     ToolParam, Type,
 };
 use diagnostics::{FileId, Sources, Span, clip};
@@ -444,6 +444,8 @@ fn type_json(t: &Type) -> Value {
         Type::Pair(p) => json!({"pair": [type_json(&p.0), type_json(&p.1)]}),
         Type::Map(p) => json!({"map": [type_json(&p.0), type_json(&p.1)]}),
         Type::Fun(f) => json!({"function": [type_json(&f.0), row_json(&f.1), type_json(&f.2)]}),
+        Type::Rec(r) => json!({"rec": [**r.name(), fields_json(r.bodies())]}),
+        Type::Var(name) => json!({"var": **name}),
         Type::Refined(r) => json!({"refined": [type_json(&r.0), pred_json(&r.1)]}),
     })
 }
@@ -1172,6 +1174,14 @@ impl ExchangeReader {
                     let [a, e, b] = self.parts::<3>(&p)?;
                     Type::fun(self.ty(&a)?, self.row(&e)?, self.ty(&b)?)
                 }
+                "rec" => {
+                    let [name, bodies] = self.parts::<2>(&p)?;
+                    match RecType::new(self.name(&name)?, self.fields(&bodies)?) {
+                        Some(r) => Type::Rec(Arc::new(r)),
+                        None => return self.wrong(place, "this is no recursive type"),
+                    }
+                }
+                "var" => Type::Var(self.name(&p)?),
                 "refined" => {
                     let [t, q] = self.parts::<2>(&p)?;
                     Type::Refined(Arc::new((self.ty(&t)?, self.pred(&q)?)))

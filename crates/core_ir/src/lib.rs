@@ -63,5 +63,5 @@ pub use term::{
     NOTHING_WAITS, NewIds, Prim, Recv, Role, Slot, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
     ToolParam, includes_from_data, patterns_from_data,
 };
-pub use ty::{EnumType, Type};
+pub use ty::{EnumType, RecType, Type};
 pub use vendor::Vendor;

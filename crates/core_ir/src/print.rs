@@ -431,7 +431,13 @@ impl fmt::Display for Type {
 
 fn type_text(t: &Type, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let atom = |t: &Type| match t {
-        Type::List(_) | Type::Option(_) | Type::Map(_) | Type::Fun(_) | Type::Pair(_) => format!("({t})"),
+        Type::List(_)
+        | Type::Option(_)
+        | Type::Map(_)
+        | Type::Fun(_)
+        | Type::Pair(_)
+        | Type::Rec(_)
+        | Type::Var(_) => format!("({t})"),
         _ => t.to_string(),
     };
     let fields = |fields: &[(Name, Type)], f: &mut fmt::Formatter<'_>| {
@@ -480,6 +486,12 @@ fn type_text(t: &Type, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             }
         }
         Type::Refined(r) => write!(f, "{{{} | {}}}", r.0, r.1),
+        Type::Rec(r) => {
+            write!(f, "Rec {} {{", name_text(r.name()))?;
+            fields(r.bodies(), f)?;
+            f.write_str("}")
+        }
+        Type::Var(name) => write!(f, "Var {}", name_text(name)),
     }
 }
 

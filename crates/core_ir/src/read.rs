@@ -58,6 +58,7 @@ impl Type {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || match (self, data) {
             (Type::Option(t), d) => t.no_stranger(d, path),
             (Type::Refined(r), d) => r.0.no_stranger(d, path),
+            (Type::Rec(r), d) => r.unfold().no_stranger(d, path),
             (Type::List(t), Data::List(items)) => {
                 items.iter().enumerate().try_for_each(|(i, d)| t.no_stranger(d, &format!("{path}[{i}]")))
             }
@@ -88,6 +89,8 @@ impl Type {
             Type::Dyn | Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => {
                 true
             }
+            Type::Var(_) => true,
+            Type::Rec(r) => r.bodies().iter().all(|(_, body)| body.is_plain()),
             Type::List(t) | Type::Option(t) => stacker::maybe_grow(32 * 1024, 1024 * 1024, || t.is_plain()),
             Type::Record(fields) => {
                 stacker::maybe_grow(32 * 1024, 1024 * 1024, || fields.iter().all(|(_, t)| t.is_plain()))
@@ -105,6 +108,7 @@ impl Type {
             (Type::Option(_), Data::Null) => Data::Null,
             (Type::Option(t), d) => t.shape(d),
             (Type::Refined(r), d) => r.0.shape(d),
+            (Type::Rec(r), d) => r.unfold().shape(d),
             (Type::Record(types), Data::Record(fields)) => Data::record(fields.iter().map(|(name, d)| {
                 let shaped = match types.iter().find(|(n, _)| n == name) {
                     Some((_, t)) => t.shape(d.clone()),

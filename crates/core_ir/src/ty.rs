@@ -79,6 +79,68 @@ impl Hash for EnumType {
     }
 }
 
+/// One of some types that mention each other.
+///
+/// Invariant: each body is a list, map, record, variant or pair, so that a value is looked at before a type
+/// is met again. Each [`Type::Var`] in a body, outside of other recursive types, names one of the bodies.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecType {
+    name: Name,
+    bodies: Arc<[(Name, Type)]>,
+}
+
+impl RecType {
+    /// The type `name` of some types that mention each other as [`Type::Var`]; none if they break the
+    /// invariant.
+    pub fn new(name: Name, bodies: Arc<[(Name, Type)]>) -> Option<RecType> {
+        let is_one = |n: &Name| bodies.iter().any(|(m, _)| m == n);
+        let is_sound = |body: &Type| {
+            let constructs = matches!(
+                body,
+                Type::List(_) | Type::Map(_) | Type::Record(_) | Type::Variant(_) | Type::Pair(_)
+            );
+            constructs && body.variables_are(&is_one)
+        };
+        let all = is_one(&name) && bodies.iter().all(|(_, body)| is_sound(body));
+        all.then_some(RecType { name, bodies })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// All of the types that mention each other, with their bodies.
+    pub fn bodies(&self) -> &Arc<[(Name, Type)]> {
+        &self.bodies
+    }
+
+    /// The body, in which a [`Type::Var`] is one of the types of [`RecType::bodies`].
+    fn body(&self) -> &Type {
+        // INVARIANT: the name is one of the bodies.
+        self.bodies.iter().find(|(n, _)| *n == self.name).map_or(&Type::Dyn, |(_, body)| body)
+    }
+
+    /// Another one of the types that mention each other.
+    fn sibling(&self, name: &Name) -> Type {
+        Type::Rec(Arc::new(RecType { name: name.clone(), bodies: self.bodies.clone() }))
+    }
+
+    /// The body, with closed types in place of variables.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{RecType, Type};
+    /// let body = Type::record([("replies".into(), Type::list(Type::Var("Comment".into())))]);
+    /// let comment = RecType::new("Comment".into(), [("Comment".into(), body)].into()).unwrap();
+    /// let replies = Type::list(Type::Rec(comment.clone().into()));
+    /// assert_eq!(comment.unfold(), Type::record([("replies".into(), replies)]));
+    /// ```
+    pub fn unfold(&self) -> Type {
+        self.body().closed(&|name| self.sibling(name))
+    }
+}
+
 /// A type. Source: `docs/calculus.md` §4; seed 000 Definition 3.3; seed 004 §1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
@@ -111,6 +173,10 @@ pub enum Type {
     Fun(Arc<(Type, EffectRow, Type)>),
     /// The values of the base type that satisfy the predicate.
     Refined(Arc<(Type, Pred)>),
+    /// A type that mentions itself.
+    Rec(Arc<RecType>),
+    /// In the body of a recursive type: it, or one that it mentions and that mentions it.
+    Var(Name),
 }
 
 impl Type {
@@ -139,11 +205,48 @@ impl Type {
         Type::Fun(Arc::new((param, effects, result)))
     }
 
+    /// Returns true if each variable satisfies `known`. Those of a recursive type inside are its own.
+    fn variables_are(&self, known: &dyn Fn(&Name) -> bool) -> bool {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self {
+            Type::Var(name) => known(name),
+            Type::Dyn | Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Rec(_) => {
+                true
+            }
+            Type::List(t) | Type::Option(t) => t.variables_are(known),
+            Type::Record(parts) | Type::Variant(parts) => parts.iter().all(|(_, t)| t.variables_are(known)),
+            Type::Map(p) | Type::Pair(p) => p.0.variables_are(known) && p.1.variables_are(known),
+            Type::Fun(f) => f.0.variables_are(known) && f.2.variables_are(known),
+            Type::Refined(r) => r.0.variables_are(known),
+        })
+    }
+
+    /// The type with what `of` gives in place of each variable.
+    fn closed(&self, of: &dyn Fn(&Name) -> Type) -> Type {
+        let all = |parts: &[(Name, Type)]| parts.iter().map(|(n, t)| (n.clone(), t.closed(of))).collect();
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self {
+            Type::Var(name) => of(name),
+            Type::Dyn | Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Rec(_) => {
+                self.clone()
+            }
+            Type::List(t) => Type::list(t.closed(of)),
+            Type::Option(t) => Type::option(t.closed(of)),
+            Type::Record(parts) => Type::Record(all(parts)),
+            Type::Variant(parts) => Type::Variant(all(parts)),
+            Type::Map(p) => Type::map(p.0.closed(of), p.1.closed(of)),
+            Type::Pair(p) => Type::Pair(Arc::new((p.0.closed(of), p.1.closed(of)))),
+            Type::Fun(f) => Type::fun(f.0.closed(of), f.1.clone(), f.2.closed(of)),
+            Type::Refined(r) => Type::Refined(Arc::new((r.0.closed(of), r.1.clone()))),
+        })
+    }
+
     /// Returns true if some value of the type is, or contains, a record.
     pub fn may_hold_records(&self) -> bool {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self {
             Type::Dyn | Type::Record(_) | Type::Map(_) => true,
-            Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) => false,
+            Type::Str | Type::Num | Type::Bool | Type::Null | Type::Enum(_) | Type::Fun(_) | Type::Var(_) => {
+                false
+            }
+            Type::Rec(r) => r.bodies.iter().any(|(_, t)| t.may_hold_records()),
             Type::List(t) | Type::Option(t) => t.may_hold_records(),
             Type::Variant(tags) => tags.iter().any(|(_, t)| t.may_hold_records()),
             Type::Pair(p) => p.0.may_hold_records() || p.1.may_hold_records(),
@@ -163,32 +266,58 @@ impl Type {
     /// assert!(!Type::option(Type::Str).is_subtype(&Type::Str));
     /// ```
     pub fn is_subtype(&self, expected: &Type) -> bool {
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.is_subtype_inner(expected))
+        self.is_within(expected, &mut Vec::new())
     }
 
-    fn is_subtype_inner(&self, expected: &Type) -> bool {
+    /// The type with the body of a recursive type in its place.
+    pub fn unfolded(&self) -> Type {
+        match self {
+            Type::Rec(r) => r.unfold(),
+            other => other.clone(),
+        }
+    }
+
+    /// `assumed` has the pairs with a recursive type that are being compared. Such a pair that is met again
+    /// holds if nothing else speaks against it. There are finitely many, since unfolding makes no new types.
+    fn is_within(&self, expected: &Type, assumed: &mut Vec<(Type, Type)>) -> bool {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.is_subtype_inner(expected, assumed))
+    }
+
+    fn is_subtype_inner(&self, expected: &Type, assumed: &mut Vec<(Type, Type)>) -> bool {
         if self == expected {
             return true;
         }
+        if let (Type::Rec(_), other) | (other, Type::Rec(_)) = (self, expected)
+            && *other != Type::Dyn
+        {
+            let pair = (self.clone(), expected.clone());
+            if assumed.contains(&pair) {
+                return true;
+            }
+            assumed.push(pair);
+            return self.unfolded().is_within(&expected.unfolded(), assumed);
+        }
         match (self, expected) {
             (Type::Dyn, _) | (_, Type::Dyn) => true,
-            (Type::Refined(r), Type::Refined(e)) if r.1 == e.1 => r.0.is_subtype(&e.0),
-            (Type::Refined(r), e) => r.0.is_subtype(e),
+            (Type::Refined(r), Type::Refined(e)) if r.1 == e.1 => r.0.is_within(&e.0, assumed),
+            (Type::Refined(r), e) => r.0.is_within(e, assumed),
             (Type::Enum(_), Type::Str) => true,
             (Type::Enum(a), Type::Enum(e)) => e.is_literal() && a.is_within(e),
-            (Type::List(a), Type::List(e)) => a.is_subtype(e),
+            (Type::List(a), Type::List(e)) => a.is_within(e, assumed),
             (Type::Null, Type::Option(_)) => true,
-            (Type::Option(a), Type::Option(e)) => a.is_subtype(e),
-            (Type::Record(a), Type::Record(e)) => {
-                e.iter().all(|(name, want)| a.iter().any(|(n, have)| n == name && have.is_subtype(want)))
-            }
-            (Type::Variant(a), Type::Variant(e)) => {
-                a.iter().all(|(name, have)| e.iter().any(|(n, want)| n == name && have.is_subtype(want)))
-            }
+            (Type::Option(a), Type::Option(e)) => a.is_within(e, assumed),
+            (Type::Record(a), Type::Record(e)) => e
+                .iter()
+                .all(|(name, want)| a.iter().any(|(n, have)| n == name && have.is_within(want, assumed))),
+            (Type::Variant(a), Type::Variant(e)) => a
+                .iter()
+                .all(|(name, have)| e.iter().any(|(n, want)| n == name && have.is_within(want, assumed))),
             (Type::Pair(a), Type::Pair(e)) | (Type::Map(a), Type::Map(e)) => {
-                a.0.is_subtype(&e.0) && a.1.is_subtype(&e.1)
+                a.0.is_within(&e.0, assumed) && a.1.is_within(&e.1, assumed)
             }
-            (Type::Fun(a), Type::Fun(e)) => e.0.is_subtype(&a.0) && a.1.within(&e.1) && a.2.is_subtype(&e.2),
+            (Type::Fun(a), Type::Fun(e)) => {
+                e.0.is_within(&a.0, assumed) && a.1.within(&e.1) && a.2.is_within(&e.2, assumed)
+            }
             _ => false,
         }
     }
@@ -241,7 +370,7 @@ impl Type {
 
     fn check_all(&self, data: &Data, steps: &mut u64) -> Result<(), (String, String)> {
         let mut path = Vec::new();
-        self.check_at(data, &mut path, steps).map_err(|cause| {
+        self.check_at(data, None, &mut path, steps).map_err(|cause| {
             let mut text = String::from("$");
             for step in path {
                 text.push_str(&match step {
@@ -284,6 +413,8 @@ impl Type {
             Type::Pair(_) => "a pair".into(),
             Type::Fun(_) => "a function".into(),
             Type::Refined(r) => r.0.in_words(),
+            Type::Rec(r) => r.body().in_words(),
+            Type::Var(name) => format!("a `{}`", clip(name)),
         }
     }
 
@@ -292,20 +423,22 @@ impl Type {
         &'t self,
         step: DataStep<'t>,
         data: &'t Data,
+        around: Option<&'t RecType>,
         path: &mut Vec<DataStep<'t>>,
         steps: &mut u64,
     ) -> Result<(), String> {
         *steps += 1;
         path.push(step);
-        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.check_at(data, path, steps))?;
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.check_at(data, around, path, steps))?;
         path.pop();
         Ok(())
     }
 
-    /// On failure `path` is left at the place of the mismatch.
+    /// On failure `path` is left at the place of the mismatch. Variables are of the recursive type `around`.
     fn check_at<'t>(
         &'t self,
         data: &'t Data,
+        around: Option<&'t RecType>,
         path: &mut Vec<DataStep<'t>>,
         steps: &mut u64,
     ) -> Result<(), String> {
@@ -316,7 +449,12 @@ impl Type {
             | (Type::Num, Data::Num(_))
             | (Type::Bool, Data::Bool(_))
             | (Type::Null | Type::Option(_), Data::Null) => Ok(()),
-            (Type::Option(t), d) => t.check_at(d, path, steps),
+            (Type::Rec(r), d) => r.body().check_at(d, Some(r), path, steps),
+            (Type::Var(name), d) => match around.and_then(|r| r.bodies.iter().find(|(n, _)| n == name)) {
+                Some((_, body)) => body.check_at(d, around, path, steps),
+                None => wrong(),
+            },
+            (Type::Option(t), d) => t.check_at(d, around, path, steps),
             (Type::Enum(e), Data::Str(s)) => {
                 *steps += e.variants.len() as u64 / 16;
                 if e.variants.iter().any(|v| **v == **s) {
@@ -329,12 +467,12 @@ impl Type {
             (Type::List(t), Data::List(items)) => items
                 .iter()
                 .enumerate()
-                .try_for_each(|(i, d)| t.check_part(DataStep::Item(i), d, path, steps)),
+                .try_for_each(|(i, d)| t.check_part(DataStep::Item(i), d, around, path, steps)),
             (Type::Record(fields), Data::Record(found)) => fields.iter().try_for_each(|(name, t)| {
                 let at = found.iter().position(|(n, _)| n == name);
                 *steps += at.unwrap_or(found.len()) as u64 / 16;
                 match (at, t) {
-                    (Some(at), t) => t.check_part(DataStep::Field(name), &found[at].1, path, steps),
+                    (Some(at), t) => t.check_part(DataStep::Field(name), &found[at].1, around, path, steps),
                     (None, Type::Option(_)) => Ok(()),
                     (None, t) => {
                         path.push(DataStep::Field(name));
@@ -349,21 +487,21 @@ impl Type {
                     path.push(DataStep::Key(name));
                     return Err(format!("a key that can't be one: {why}"));
                 }
-                of.1.check_part(DataStep::Key(name), d, path, steps)
+                of.1.check_part(DataStep::Key(name), d, around, path, steps)
             }),
             (Type::Variant(tags), Data::Tag(name, payload)) => {
                 *steps += tags.len() as u64 / 16;
                 match tags.iter().find(|(n, _)| n == name) {
-                    Some((name, t)) => t.check_part(DataStep::Payload(name), payload, path, steps),
+                    Some((name, t)) => t.check_part(DataStep::Payload(name), payload, around, path, steps),
                     None => Err(format!("expected {}, found the tag `{name}`", self.in_words())),
                 }
             }
             (Type::Pair(t), Data::Pair(d)) => {
-                t.0.check_part(DataStep::Field("fst"), &d.0, path, steps)?;
-                t.1.check_part(DataStep::Field("snd"), &d.1, path, steps)
+                t.0.check_part(DataStep::Field("fst"), &d.0, around, path, steps)?;
+                t.1.check_part(DataStep::Field("snd"), &d.1, around, path, steps)
             }
             (Type::Refined(r), d) => {
-                r.0.check_at(d, path, steps)?;
+                r.0.check_at(d, around, path, steps)?;
                 r.1.holds_counting(d, steps)
             }
             _ => wrong(),
@@ -383,6 +521,40 @@ enum DataStep<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `name = {text: τ, replies: List name}`
+    fn thread(name: &str, text: Type) -> Type {
+        let replies = Type::list(Type::Var(name.into()));
+        let body = Type::record([("text".into(), text), ("replies".into(), replies)]);
+        Type::Rec(Arc::new(RecType::new(name.into(), [(name.into(), body)].into()).unwrap()))
+    }
+
+    #[test]
+    fn recursive_types_are_compared_by_what_they_are_made_of() {
+        let (a, b) = (thread("A", Type::Str), thread("B", Type::Str));
+        assert!(a != b && a.is_subtype(&b) && b.is_subtype(&a));
+        assert!(a.is_subtype(&a.unfolded()) && a.unfolded().is_subtype(&b));
+        let numbers = thread("A", Type::Num);
+        assert!(!a.is_subtype(&numbers) && !numbers.unfolded().is_subtype(&a));
+        let e = Type::Enum(Arc::new(EnumType::new("E", vec!["a".into()])));
+        assert!(thread("C", e.clone()).is_subtype(&a) && !a.is_subtype(&thread("C", e)));
+        // One that is met only within itself.
+        assert!(RecType::new("A".into(), [("A".into(), Type::Var("A".into()))].into()).is_none());
+        assert!(RecType::new("A".into(), [("A".into(), Type::list(Type::Var("B".into())))].into()).is_none());
+    }
+
+    #[test]
+    fn a_recursive_type_is_checked_as_deep_as_the_data() {
+        let ty = thread("A", Type::Str);
+        let of = |text: &str| Data::from_json(&serde_json::from_str(text).unwrap()).unwrap();
+        let deep = r#"{"text": "a", "replies": [{"text": "b", "replies": [{"text": 1, "replies": []}]}]}"#;
+        assert_eq!(ty.check(&of(&deep.replace('1', "\"c\""))), Ok(()));
+        assert_eq!(
+            ty.check(&of(deep)),
+            Err(("$.replies[0].replies[0].text".into(), "expected a string, found a number".into()))
+        );
+        assert_eq!(ty.check(&of(r#"{"text": "a", "replies": [1]}"#)).unwrap_err().0, "$.replies[0]");
+    }
 
     #[test]
     fn a_map_is_checked_key_by_key() {

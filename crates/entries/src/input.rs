@@ -71,6 +71,9 @@ fn example(ty: &Type) -> Value {
         },
         Type::Enum(e) => e.variants.first().map_or(Value::Null, |v| json!(&**v)),
         Type::Refined(r) => example(&r.0),
-        Type::Null | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => Value::Null,
+        Type::Rec(r) => {
+            r.bodies().iter().find(|(n, _)| n == r.name()).map_or(Value::Null, |(_, t)| example(t))
+        }
+        Type::Null | Type::Var(_) | Type::Variant(_) | Type::Pair(_) | Type::Fun(_) => Value::Null,
     }
 }

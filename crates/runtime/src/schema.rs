@@ -3,9 +3,10 @@
 //! Invariant: whatever a schema of this module accepts reads back (with [`core_ir::Type::read`]) as data of
 //! the type, unless [`Schema::exact`] is false; the machine checks every reply against the type in any case.
 
-use core_ir::{Comparison, Data, EnumType, Measure, Name, Num, Pred, Type};
+use core_ir::{Comparison, Data, EnumType, Measure, Name, Num, Pred, RecType, Type};
 use serde_json::{Map, Value as Json, json};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Keyword for the descriptions of an `enum`'s values. Not of JSON Schema; editors use it.
 const ENUM_DESCRIPTIONS: &str = "enumDescriptions";
@@ -55,8 +56,17 @@ impl Schema {
     }
 
     fn write(ty: &Type, by_value: bool) -> Option<Schema> {
-        let mut work = SchemaWriter { strict: true, exact: true, by_value };
-        let json = work.schema(ty, 0)?;
+        let mut work = SchemaWriter { strict: true, exact: true, by_value, defs: Map::new() };
+        // A recursive type is an object by itself where it is the whole.
+        let mut json = match ty {
+            Type::Rec(r) => work.schema(&r.unfold(), 0)?,
+            ty => work.schema(ty, 0)?,
+        };
+        if !work.defs.is_empty()
+            && let Some(fields) = json.as_object_mut()
+        {
+            fields.insert(DEFS.into(), Json::Object(work.defs));
+        }
         Some(Schema { json, strict: work.strict, exact: work.exact })
     }
 
@@ -72,8 +82,13 @@ impl Schema {
 
     /// Wraps the schema in an object `{"value": …}`.
     #[must_use]
-    pub fn wrapped(self) -> Schema {
-        Schema { json: object(vec![("value".to_string(), self.json)]), ..self }
+    pub fn wrapped(mut self) -> Schema {
+        let defs = take_defs(&mut self.json);
+        let mut json = object(vec![("value".to_string(), self.json)]);
+        if let Some(defs) = defs {
+            json[DEFS] = defs;
+        }
+        Schema { json, ..self }
     }
 }
 
@@ -87,7 +102,17 @@ fn object(properties: Vec<(String, Json)>) -> Json {
     })
 }
 
+/// Keyword for the schemas that others refer to, at the root.
+pub(crate) const DEFS: &str = "$defs";
+
+/// Takes the schemas that others refer to from the root.
+pub(crate) fn take_defs(schema: &mut Json) -> Option<Json> {
+    schema.as_object_mut()?.remove(DEFS)
+}
+
 struct SchemaWriter {
+    /// Schemas of recursive types by their names.
+    defs: Map<String, Json>,
     strict: bool,
     exact: bool,
     /// True if each value of an enumeration is described by itself, in [`ENUM_DESCRIPTIONS`].
@@ -112,6 +137,18 @@ impl SchemaWriter {
             schema[key] = text;
         }
         schema
+    }
+
+    /// A reference to the schema of a recursive type.
+    fn reference(&mut self, ty: &Arc<RecType>, depth: usize) -> Option<Json> {
+        let name = &**ty.name();
+        if !self.defs.contains_key(name) {
+            // Reserved, so that the type may refer to itself.
+            self.defs.insert(name.into(), Json::Null);
+            let schema = self.schema(&ty.unfold(), depth + 1)?;
+            self.defs.insert(name.into(), schema);
+        }
+        Some(json!({"$ref": format!("#/{DEFS}/{name}")}))
     }
 
     fn schema(&mut self, ty: &Type, depth: usize) -> Option<Json> {
@@ -184,6 +221,9 @@ impl SchemaWriter {
                 }
             }
             Type::Fun(_) => return None,
+            Type::Rec(r) => self.reference(r, depth)?,
+            // What is unfolded has none.
+            Type::Var(_) => self.anything(),
             Type::Refined(r) => {
                 let mut base = self.schema(&r.0, depth + 1)?;
                 if !refine(&mut base, &r.0, &r.1) {

@@ -22,7 +22,7 @@
   "untrusted" "secret"
 ] @keyword.storage.modifier
 
-[ "Str" "Num" "Bool" "Null" "Dyn" "List" "Option" "Map" "Enum" ] @type.builtin
+[ "Str" "Num" "Bool" "Null" "Dyn" "List" "Option" "Map" "Rec" "Var" "Enum" ] @type.builtin
 
 [ "sample" "conversation" "state" ] @type
 

@@ -279,13 +279,24 @@ impl Checker<'_> {
     /// The type of an expression. `want` is what its place asks for; it decides what an empty list is a
     /// list of, and makes messages precise. Whether the type fits is the caller's question.
     pub(super) fn expr(&mut self, e: &Expr, want: Option<&Type>) -> Type {
-        base(unconditional(&self.typed(e, want)))
+        // Of a recursive type it is the body, which says what the value is made of.
+        base(unconditional(&base(unconditional(&self.typed(e, want)))))
     }
 
     /// The type of an expression with the conditions of declared types. Only what asks whether a value is
     /// certain to have a type looks at these: a variable has none, since it may be bound anew.
     pub(super) fn typed(&mut self, e: &Expr, want: Option<&Type>) -> Type {
         let want = want.filter(|t| numbers(t).is_some()).or_else(|| unrefined(want));
+        // Literals are looked at with the body of a recursive type.
+        let body = match want {
+            Some(Type::Rec(r)) => Some(r.unfold()),
+            Some(Type::Option(t)) => match unrefined(Some(t)) {
+                Some(Type::Rec(r)) => Some(Type::option(r.unfold())),
+                _ => None,
+            },
+            _ => None,
+        };
+        let want = body.as_ref().or(want);
         stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e, want))
     }
 
@@ -1177,6 +1188,12 @@ pub(super) fn comparable(a: &Type, b: &Type) -> bool {
         alike(a, b)
             || match (a, b) {
                 (Type::Refined(r), t) | (t, Type::Refined(r)) => comparable(&r.0, t),
+                (Type::Rec(_), Type::Rec(_)) => false,
+                (Type::Rec(_), Type::Option(_)) | (Type::Option(_), Type::Rec(_)) => match (a, b) {
+                    (Type::Option(x), t) | (t, Type::Option(x)) => comparable(x, t),
+                    _ => false,
+                },
+                (Type::Rec(_), _) | (_, Type::Rec(_)) => comparable(&a.unfolded(), &b.unfolded()),
                 (Type::Null, Type::Option(_)) | (Type::Option(_), Type::Null) => true,
                 (Type::Enum(x), Type::Enum(y)) => {
                     (x.is_literal() || y.is_literal()) && x.variants.iter().any(|v| y.variants.contains(v))

@@ -315,6 +315,7 @@ pub(super) fn holds_numbers(ty: &Type) -> bool {
         Type::Num => true,
         Type::List(t) | Type::Option(t) => holds_numbers(t),
         Type::Map(of) => holds_numbers(&of.1),
+        Type::Rec(r) => r.bodies().iter().any(|(_, t)| holds_numbers(t)),
         Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| holds_numbers(t)),
         Type::Refined(r) => holds_numbers(&r.0),
         _ => false,

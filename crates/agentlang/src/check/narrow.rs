@@ -6,7 +6,7 @@ use super::Checker;
 use super::env::{Binding, Changes, Entry};
 use super::expr::comparable;
 use crate::codes;
-use crate::types::show;
+use crate::types::{show, unconditional};
 use core_ir::Type;
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
 use syntax::agent::ast::{self, BinaryOp, Block, Expr, ExprKind, UnaryOp};
@@ -223,7 +223,7 @@ impl Checker<'_> {
     /// `e?.name`: null if `e` is.
     pub(super) fn optional_field(&mut self, e: &Expr, base: &Expr, name: &ast::Name) -> Type {
         let (ty, absent) = match self.expr(base, None) {
-            Type::Option(t) => ((*t).clone(), true),
+            Type::Option(t) => (unconditional(&t.unfolded()), true),
             Type::Dyn => (Type::Dyn, true),
             other if self.option_of(base).is_some() => (other, false),
             other => {

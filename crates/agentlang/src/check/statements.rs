@@ -515,7 +515,10 @@ impl Checker<'_> {
 
     /// The values that a `match` distinguishes.
     pub(super) fn matched(&mut self, e: &Expr) -> Matched {
-        let declared = unconditional(&self.typed(e, None));
+        let declared = match unconditional(&self.typed(e, None)) {
+            Type::Rec(r) => unconditional(&r.unfold()),
+            other => other,
+        };
         let literal = numbers(&declared);
         let form = match &declared {
             Type::Enum(_) | Type::Str => Some(PatternForm::Texts),

@@ -351,8 +351,9 @@ impl Interpreter {
             ExprKind::Construct(case, fields) => {
                 let mut all: Vec<(Name, Data)> =
                     fields.iter().map(|(n, e)| (Name::from(&*n.text), self.expr(e))).collect();
-                if all.len() == 1 {
-                    all.push(("m".into(), Data::Null));
+                let optional = if case.text == "Node" { "of" } else { "m" };
+                if all.len() == 1 && case.text != "Leaf" {
+                    all.push((optional.into(), Data::Null));
                 }
                 Data::Tag(Name::from(&*case.text), std::sync::Arc::new(Data::record(all)))
             }
@@ -644,7 +645,11 @@ impl Choices<'_> {
     /// A number that is in a map, or computed from one.
     fn of_map(&mut self) -> String {
         let (x, y) = (self.var(), self.var());
-        match self.below(9) {
+        match self.below(13) {
+            8 => format!("w.n + length(w.more) + {x}"),
+            9 => format!("(w.more.find(i => i.n < {x})?.n ?? {y})"),
+            10 => "w.more.map(i => i.n + length(i.more)).sum()".into(),
+            11 => format!("match l {{ Leaf {{ n }} => n, Node {{ left, of }} => (of?.n ?? {x}) }}"),
             0 => format!("(h[\"k\"] ?? {x})"),
             1 => format!("(h.set(\"k\", {x})[s] ?? {y})"),
             2 => format!("h.get(\"z\", {x})"),
@@ -755,7 +760,16 @@ impl Choices<'_> {
                 out.push_str(&format!("let u = {value}; "));
             }
             25 => {
-                let line = match self.below(5) {
+                let line = match self.below(8) {
+                    5 => format!("let w = {{ n: {}, more: [w, {{ n: 1, more: [] }}] }}; ", self.var()),
+                    6 => format!(
+                        "if let q = w.more.find(i => i.n < 3) {{ let w = q; let {} = w.n; }} ",
+                        self.var()
+                    ),
+                    7 => format!(
+                        "let l = Node {{ left: Node {{ left: l }}, of: w }}; let {} = w.n; ",
+                        self.var()
+                    ),
                     3 => format!("let h = h.set(s, {}); ", self.var()),
                     4 => format!("let h: Map[String, Number] = {{ \"x\": {}, k: 2 }}; ", self.var()),
                     0 => format!("let o = [{}, {}].find(i => i < 2); ", self.var(), self.var()),
@@ -926,16 +940,22 @@ fn program(bytes: &[u8]) -> String {
     }
     format!(
         "const K = J + 1;\nconst J: Number = 3;\ntype V = \"a\" | \"b\";\ntype Small = Number where it < 9 && it >= 0;\n\
-         enum E {{ red, green, blue }}\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
+         enum E {{ red, green, blue }}\ntype W = Obj{{n: Number, more: List[W]}};\ntype L = Leaf {{ n: Number }} | Node {{ left: L, of: Option[W] }};\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
          fn pick[T](xs: List[T], other: T) -> T {{ xs.find(x => true) ?? other }}\n\
          fn lit(v: V) -> Number {{ match v {{ \"a\" => 1, \"b\" => 2 }} }}\n\
          fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
-         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, h: Map[String, Number], r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, h: Map[String, Number], w: W, l: L, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
+}
+
+/// A value of type `W`.
+fn tree(depth: i64) -> Data {
+    let more = (0..depth).map(|_| tree(depth - 1));
+    Data::record([("n".into(), Data::Num(Num::from(depth))), ("more".into(), Data::list(more))])
 }
 
 /// The message without the values of both sides, which the interpreter does not show.
@@ -965,6 +985,8 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         ("n", Data::Null),
         ("e", Data::str(variant)),
         ("v", Data::str("b")),
+        ("w", tree(2)),
+        ("l", Data::Tag("Leaf".into(), std::sync::Arc::new(Data::record([("n".into(), number(8))])))),
         ("h", Data::record([("k".into(), number(6)), ("xy".into(), number(7))])),
         (
             "r",
@@ -1087,6 +1109,12 @@ const MISTAKES: &[&str] = &[
     "let v1 = match u { P => 1, Q { n } => s };",
     "let v2 = u.n;",
     "let v3 = Q;",
+    "let p1 = w.more.n;",
+    "let p2: W = { n: 1, more: [1] };",
+    "let p3: W = { n: 1, more: [{ n: s, more: [] }] };",
+    "let p4 = w.more[0] + 1;",
+    "let p5 = Node { left: w };",
+    "match l { Leaf { n } => { } }",
     "let q1 = h[a];",
     "let q2 = h.k;",
     "let q3 = h[s] + 1;",

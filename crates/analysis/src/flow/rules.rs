@@ -429,7 +429,9 @@ fn item_type(mut ty: &Type) -> &Type {
 /// Returns whether some value may be of both types. It is so where that isn't known.
 fn may_share(a: &Type, b: &Type) -> bool {
     match (a, b) {
-        (Type::Dyn | Type::Fun(_), _) | (_, Type::Dyn | Type::Fun(_)) => true,
+        (Type::Dyn | Type::Fun(_) | Type::Var(_), _) | (_, Type::Dyn | Type::Fun(_) | Type::Var(_)) => true,
+        (Type::Rec(_), Type::Rec(_)) => true,
+        (Type::Rec(r), other) | (other, Type::Rec(r)) => may_share(&r.unfold(), other),
         (Type::Option(inner), other) | (other, Type::Option(inner)) => {
             matches!(other, Type::Null | Type::Option(_)) || may_share(inner, other)
         }
@@ -449,7 +451,10 @@ fn matches_no_value(pattern: &Pattern, ty: &Type) -> bool {
         }
         Type::Enum(of) => !of.variants.iter().any(|v| pattern.matches(&Data::str(&**v))),
         Type::Refined(r) => matches_no_value(pattern, &r.0),
-        Type::Dyn | Type::Str | Type::Num | Type::Null | Type::Option(_) | Type::Fun(_) => false,
+        Type::Rec(r) => matches_no_value(pattern, &r.unfold()),
+        Type::Dyn | Type::Str | Type::Num | Type::Null | Type::Option(_) | Type::Fun(_) | Type::Var(_) => {
+            false
+        }
     }
 }
 

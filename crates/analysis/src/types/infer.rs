@@ -1029,6 +1029,7 @@ pub(super) fn contains(ty: &Type, kind: &dyn Fn(&Type) -> bool) -> bool {
                 Type::Record(fields) | Type::Variant(fields) => fields.iter().any(|(_, t)| contains(t, kind)),
                 Type::Pair(p) | Type::Map(p) => contains(&p.0, kind) || contains(&p.1, kind),
                 Type::Refined(r) => contains(&r.0, kind),
+                Type::Rec(r) => r.bodies().iter().any(|(_, t)| contains(t, kind)),
                 _ => false,
             }
     })

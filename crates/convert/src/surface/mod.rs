@@ -281,6 +281,7 @@ impl Writer<'_> {
             Type::Dyn => "Any".into(),
             Type::List(item) => format!("List[{}]", self.ty(item, at)?),
             Type::Option(item) => format!("Option[{}]", self.ty(item, at)?),
+            Type::Map(of) => format!("Map[{}, {}]", self.ty(&of.0, at)?, self.ty(&of.1, at)?),
             Type::Record(fields) => {
                 let mut out = Vec::new();
                 for (name, ty) in fields.iter() {

@@ -95,6 +95,8 @@ fn kinds_of_type(ty: &Type) -> Kinds {
         Type::Option(t) => NULL | kinds_of_type(t),
         Type::Variant(_) => STRING | OBJECT,
         Type::Refined(r) => kinds_of_type(&r.0),
+        Type::Rec(r) => kinds_of_type(&r.unfold()),
+        Type::Var(_) => ALL,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::{Answer, ModelCall, ModelError, Price, Provider, Tokens, Work};
 use crate::event::Progress;
+use crate::schema::{DEFS, take_defs};
 use crate::{ConfigError, Schema};
 use core_ir::{Data, EffectClass, Role, ToolDecl, Type};
 use diagnostics::clip_to as clip;
@@ -153,23 +154,36 @@ impl Plan {
             Some(Type::Dyn) => Schema::of(&Type::Str),
             Some(ty) => Schema::described_by_value(ty),
         };
+        // Schemas refer to those at the root, each of them by the name of a type of the program.
+        let mut defs = serde_json::Map::new();
+        let mut lift = |schema: &mut Json| {
+            if let Some(Json::Object(all)) = take_defs(schema) {
+                defs.extend(all);
+            }
+        };
         let mut ways: Vec<Json> = offered(call)
             .filter_map(|t| {
-                let args = Schema::of_params(t.params.iter().map(|p| (&p.name, &p.ty)))?;
+                let mut args = Schema::of_params(t.params.iter().map(|p| (&p.name, &p.ty)))?;
+                lift(&mut args.json);
                 Some(object([("call", json!({"type": "string", "enum": [&*t.name]})), ("args", args.json)]))
             })
             .collect();
         if ways.is_empty() {
             return schema.map_or(Plan::Text, Plan::Typed);
         }
-        let answer = schema.map_or_else(|| json!({"type": "string"}), |s| s.json);
+        let mut answer = schema.map_or_else(|| json!({"type": "string"}), |s| s.json);
+        lift(&mut answer);
         ways.push(json!({
             "type": "object",
             "properties": {"final": answer},
             "required": ["final"],
             "additionalProperties": false,
         }));
-        Plan::Choice(json!({ "anyOf": ways }))
+        let mut choice = json!({ "anyOf": ways });
+        if !defs.is_empty() {
+            choice[DEFS] = Json::Object(defs);
+        }
+        Plan::Choice(choice)
     }
 
     fn schema(&self) -> Option<Json> {

@@ -265,6 +265,71 @@ fn schemas_state_strictness_and_exactness() {
     std::mem::forget(deep); // Dropping it would recurse; nothing makes such a type.
 }
 
+/// `Comment = {text: Str, replies: List Comment, best: Option Comment}`
+fn comment() -> Type {
+    let own = || Type::Var("Comment".into());
+    let body = Type::record([
+        ("text".into(), Type::Str),
+        ("replies".into(), Type::list(own())),
+        ("best".into(), Type::option(own())),
+    ]);
+    let ty = core_ir::RecType::new("Comment".into(), [("Comment".into(), body)].into());
+    Type::Rec(Arc::new(ty.unwrap()))
+}
+
+#[test]
+fn recursive_types_refer_to_themselves() {
+    let comment = comment();
+    let own = json!({"$ref": "#/$defs/Comment"});
+    let object = json!({
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "replies": {"type": "array", "items": own},
+            "best": {"anyOf": [own, {"type": "null"}]},
+        },
+        "required": ["text", "replies", "best"],
+        "additionalProperties": false,
+    });
+    let list = Schema::of(&Type::list(comment.clone())).unwrap();
+    assert_eq!(list.json, json!({"type": "array", "items": own, "$defs": {"Comment": object}}));
+    assert!(list.strict && list.exact);
+    let whole = Schema::of(&comment).unwrap();
+    assert!(whole.is_object());
+    let leaf = json!({"text": "a", "replies": [], "best": null});
+    let mut deep = leaf.clone();
+    for _ in 0..30 {
+        deep = json!({"text": "b", "replies": [leaf, deep], "best": null});
+    }
+    let wrong: Json = serde_json::from_str(&deep.to_string().replacen("\"a\"", "1", 1)).unwrap();
+    assert!(valid(&whole, &deep) && !valid(&whole, &wrong));
+    let wrapped = list.wrapped();
+    assert!(valid(&wrapped, &json!({"value": [deep]})) && !valid(&wrapped, &json!({"value": [wrong]})));
+    assert_eq!(crate::support::strict(&whole.json), Ok(()));
+    for (json, fits) in [(&deep, true), (&wrong, false)] {
+        assert_eq!(comment.check(&comment.read(json).unwrap()).is_ok(), fits);
+    }
+}
+
+/// Data that is nested too deep is an error, and nothing runs out of stack.
+#[test]
+fn hostile_data_of_a_recursive_type_is_refused() {
+    let comment = comment();
+    let leaf = r#"{"text": "a", "replies": [], "best": null}"#;
+    let deep = |n: usize| {
+        let open = r#"{"text": "a", "replies": [], "best": "#.repeat(n);
+        serde_json::from_str::<Json>(&format!("{open}{leaf}{}", "}".repeat(n))).ok()
+    };
+    assert!(comment.read(&deep(100).unwrap()).is_ok_and(|d| comment.check(&d).is_ok()));
+    // The parser of JSON has a limit of its own.
+    assert_eq!(deep(1_000), None);
+    let mut built = serde_json::from_str::<Json>(leaf).unwrap();
+    for _ in 0..600 {
+        built = json!({"text": "a", "replies": [built], "best": null});
+    }
+    assert!(comment.read(&built).is_err());
+}
+
 #[test]
 fn maps_are_told_with_their_keys() {
     let of = |key: Type| Schema::of(&Type::map(key, Type::Num)).unwrap();

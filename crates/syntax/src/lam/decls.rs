@@ -7,14 +7,15 @@ use super::parser::Parser;
 use core_ir::print::{DEFAULT_REPAIR, default_flow};
 use core_ir::{
     Among, Approve, Comparison, Data, Delegated, Effect, EffectClass, EffectRow, EnumType, Includes, KeyDecl,
-    LabelSpec, MAX_DATA_DEPTH, Measure, ModelParams, Name, Pattern, Plain, Pred, ResultParts, Schema,
-    StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
+    LabelSpec, MAX_DATA_DEPTH, Measure, ModelParams, Name, Pattern, Plain, Pred, RecType, ResultParts,
+    Schema, StoreDecl, StoreId, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, nearest};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-const TYPE_NAMES: &[&str] = &["Str", "Num", "Bool", "Null", "Dyn", "List", "Option", "Map", "Enum"];
+const TYPE_NAMES: &[&str] =
+    &["Str", "Num", "Bool", "Null", "Dyn", "List", "Option", "Map", "Rec", "Var", "Enum"];
 
 impl Parser<'_> {
     // Types.
@@ -113,6 +114,30 @@ impl Parser<'_> {
             "Option" => {
                 self.bump();
                 return Type::option(self.atom_type());
+            }
+            "Var" => {
+                self.bump();
+                return Type::Var(self.name("the name of a recursive type").unwrap_or_else(|| "".into()));
+            }
+            "Rec" => {
+                self.bump();
+                let at = self.start();
+                let name = self.name("the name of a recursive type").unwrap_or_else(|| "".into());
+                let mut bodies: Vec<(Name, Type)> = Vec::new();
+                if self.open(Bracket::Curly) {
+                    self.comma_list(Bracket::Curly, |p| {
+                        if let Some(body) = p.typed_name(&bodies) {
+                            bodies.push(body);
+                        }
+                    });
+                }
+                return match RecType::new(name, bodies.into()) {
+                    Some(r) => Type::Rec(Arc::new(r)),
+                    None => {
+                        self.no_recursive_type(at);
+                        Type::Dyn
+                    }
+                };
             }
             "Map" => {
                 self.bump();

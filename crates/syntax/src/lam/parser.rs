@@ -1803,6 +1803,13 @@ impl<'a> Parser<'a> {
         self.error(codes::DUPLICATE, format!("`{name}` is given twice"), span);
     }
 
+    /// A recursive type that mentions others, or itself without a list, record or case between.
+    pub(super) fn no_recursive_type(&mut self, at: u32) {
+        let span = self.span(at);
+        let message = "each body of a recursive type is a list, map, record, variant or pair, and mentions bodies alone";
+        self.error(codes::DUPLICATE, message.to_string(), span);
+    }
+
     pub(super) fn distinct(&mut self, seen: &[Name], name: &Name, at: u32) {
         if seen.contains(name) {
             self.twice(name, at);

@@ -213,7 +213,8 @@ pub(super) fn data_of(rng: &mut Rng, ty: &Type) -> Data {
             Data::Pair(Arc::new((a, data_of(rng, &p.1))))
         }
         Type::Refined(r) => data_of(rng, &r.0),
-        Type::Dyn | Type::Fun(_) => match rng.below(4) {
+        Type::Rec(r) => data_of(rng, &r.unfold()),
+        Type::Dyn | Type::Fun(_) | Type::Var(_) => match rng.below(4) {
             0 => number(rng),
             1 => text(rng),
             2 => Data::Bool(true),

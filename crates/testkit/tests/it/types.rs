@@ -82,7 +82,7 @@ fn tells_all(ty: &Type) -> bool {
         Type::Pair(of) | Type::Map(of) => tells_all(&of.0) && tells_all(&of.1),
         Type::Variant(of) => of.iter().all(|(_, ty)| tells_all(ty)),
         Type::Refined(of) => tells_all(&of.0),
-        Type::Dyn | Type::Record(_) | Type::Fun(_) => false,
+        Type::Dyn | Type::Record(_) | Type::Fun(_) | Type::Rec(_) | Type::Var(_) => false,
     }
 }
 

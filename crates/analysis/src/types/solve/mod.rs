@@ -166,8 +166,8 @@ impl Solver {
     /// A declared type.
     pub(super) fn declared(&mut self, ty: &Type) -> T {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || match ty {
-            // Which keys a map has is known in the run alone, so accesses are checked there.
-            Type::Dyn | Type::Map(_) => DYN,
+            // Accesses to maps and to values of recursive types are checked in the run.
+            Type::Dyn | Type::Map(_) | Type::Rec(_) | Type::Var(_) => DYN,
             Type::Str => STR,
             Type::Num => NUM,
             Type::Bool => BOOL,

@@ -383,8 +383,12 @@ pub fn strict(schema: &Json) -> Result<(), String> {
         "pattern",
         "minLength",
         "maxLength",
+        "$defs",
     ];
     let fields = schema.as_object().ok_or("a schema that is no object")?;
+    if fields.contains_key("$ref") {
+        return if fields.len() == 1 { Ok(()) } else { Err("'$ref' stands alone".into()) };
+    }
     if let Some(name) = fields.keys().find(|k| !KNOWN.contains(&k.as_str())) {
         return Err(format!("'{name}' is not permitted"));
     }
@@ -404,5 +408,11 @@ pub fn strict(schema: &Json) -> Result<(), String> {
         properties.values().try_for_each(strict)?;
     }
     fields.get("items").map_or(Ok(()), strict)?;
+    fields
+        .get("$defs")
+        .and_then(Json::as_object)
+        .into_iter()
+        .flat_map(|d| d.values())
+        .try_for_each(strict)?;
     fields.get("anyOf").and_then(Json::as_array).into_iter().flatten().try_for_each(strict)
 }

@@ -6,8 +6,8 @@ use core_ir::{
     Among, AmongSource, Approve, Bound, BoundOrigin, Branch, Builder, Catches, Code, Comparison, Data,
     Delegated, Effect, EffectClass, EffectRow, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec,
     LetSugar, Measure, ModelParams, Name, Num, PartLabel, PartPath, PathStep, Pattern, Plain, Pred, Prim,
-    Recv, Region, ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId, ToolParam,
-    Type,
+    RecType, Recv, Region, ResultParts, Role, SetStep, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolId,
+    ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::collections::BTreeSet;
@@ -191,7 +191,7 @@ impl Gen<'_> {
     }
 
     fn ty(&mut self) -> Type {
-        let forms = if self.depth > 8 { 5 } else { 14 };
+        let forms = if self.depth > 8 { 5 } else { 15 };
         self.nested(|g| match g.pick(forms) {
             0 => Type::Dyn,
             1 => Type::Str,
@@ -215,6 +215,16 @@ impl Gen<'_> {
                 Type::fun(a, row, b)
             }
             12 => Type::map(g.ty(), g.ty()),
+            13 => {
+                let names = g.names(3);
+                let one = |g: &mut Self| Type::option(Type::Var(names[g.pick(names.len())].clone()));
+                let bodies: Vec<(Name, Type)> = names
+                    .iter()
+                    .map(|n| (n.clone(), Type::record([("of".into(), one(g)), ("x".into(), Type::Num)])))
+                    .collect();
+                let ty = names.first().and_then(|n| RecType::new(n.clone(), bodies.into()));
+                ty.map_or(Type::Null, |ty| Type::Rec(Arc::new(ty)))
+            }
             _ => Type::Refined(Arc::new((g.ty(), g.pred()))),
         })
     }
