@@ -39,7 +39,8 @@ struct Place {
 ///
 /// A text is in it only if nobody who reads it may take it for something elsewhere. So less is in a region
 /// than at a [place](Places) of the same name: no percent-encoding of what divides or leads up, no segment of
-/// dots and spaces, no letter that looks like a slash or a dot, and no second slash at the beginning.
+/// dots and spaces (also before a `;`), no letter that looks like a slash or a dot, no invisible one, and no
+/// second slash at the beginning.
 ///
 /// # Examples
 /// ```
@@ -123,6 +124,9 @@ impl Region {
             && let Some(first) = segments.first_mut()
         {
             let end = first.find(['?', '#']).unwrap_or(first.len());
+            if end < first.len() && text.contains('@') {
+                return false;
+            }
             *first = first[..end].to_ascii_lowercase().into();
         }
         self.root == root
@@ -139,14 +143,14 @@ impl fmt::Display for Region {
 
 /// Returns true if some reader of a path or address may take it for another one.
 fn is_odd(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    // What is decoded twice.
-    lower.contains("%25")
+    // What is decoded twice, and encodings of a dot or a slash that are none, and that old servers decode.
+    encoded(text).any(|byte| matches!(byte, b'%' | 0xc0 | 0xc1))
+        || ["%u", "%U"].iter().any(|e| text.contains(e))
         // The beginning of an address with another host.
         || text.starts_with("//")
         // Letters that are a slash, a backslash or a dot once they are folded, and invisible ones.
         || text.contains(|c: char| {
-            matches!(
+            crate::plain::is_invisible(c) || matches!(
                 c,
                 '\u{2024}'..='\u{2026}'
                     | '\u{2044}'
@@ -159,15 +163,13 @@ fn is_odd(text: &str) -> bool {
                     | '\u{ff0e}'
                     | '\u{ff0f}'
                     | '\u{ff3c}'
-                    | '\u{ad}'
-                    | '\u{200b}'..='\u{200f}'
-                    | '\u{2028}'..='\u{202e}'
-                    | '\u{2060}'..='\u{206f}'
-                    | '\u{feff}'
+                    | '\u{2028}'
+                    | '\u{2029}'
             )
         })
-        // `.. ` and `...` lead up where spaces and dots at the end are left out.
-        || text.split(['/', '?', '#']).any(|segment| {
+        // `.. ` and `...` lead up where spaces and dots at the end are left out, and `..;` where what follows
+        // a `;` is a parameter of the segment.
+        || text.split(['/', '?', '#']).filter_map(|segment| segment.split(';').next()).any(|segment| {
             segment.chars().filter(|c| *c == '.').count() > 1 && segment.chars().all(|c| c == '.' || c == ' ')
         })
 }
@@ -244,20 +246,30 @@ impl Place {
     }
 }
 
+/// The bytes that are percent-encoded in a text.
+fn encoded(text: &str) -> impl Iterator<Item = u8> {
+    text.as_bytes().windows(3).filter_map(|w| {
+        let digit = |b: u8| char::from(b).to_digit(16);
+        let byte = digit(w[1])? * 16 + digit(w[2])?;
+        u8::try_from(byte).ok().filter(|_| w[0] == b'%')
+    })
+}
+
 /// A path or address in parts, without those that say nothing; `None` if it may lead elsewhere than it says.
 fn normalized(text: &str) -> Option<(Root, Vec<Name>)> {
-    let lower = text.to_ascii_lowercase();
     let odd = |c: char| c.is_control() || c == '\\';
-    // Of what is encoded, only what would be another segment.
-    if text.is_empty() || text.contains(odd) || ["%2e", "%2f", "%5c", "%00"].iter().any(|e| lower.contains(e))
-    {
+    // Of what is encoded, only what would be another segment, and control characters.
+    let elsewhere = |byte: u8| byte.is_ascii_control() || b"./\\".contains(&byte);
+    if text.is_empty() || text.contains(odd) || encoded(text).any(elsewhere) {
         return None;
     }
     let (root, path) = match text.split_once("://") {
         Some((scheme, rest)) if is_scheme(scheme) => {
             let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
-            if host.is_empty() || host.contains(['@', '%']) {
+            // To some readers the user before a host may hold a `?` or `#`.
+            let names_user = !path.starts_with('/') && path.contains('@');
+            if host.is_empty() || host.contains(['@', '%']) || names_user {
                 return None;
             }
             (Root::Url(format!("{scheme}://{host}").to_ascii_lowercase().into()), path)
@@ -324,9 +336,13 @@ mod tests {
     #[test]
     fn nothing_escapes_from_a_place() {
         let places = ["/home/me/**", "https://bank.example/**", "notes/**"];
-        for inside in
-            ["/home/me", "/home//me/./a", "https://bank.example", "HTTPS://Bank.example/a?b=/../c", "notes/a"]
-        {
+        for inside in [
+            "/home/me",
+            "/home//me/./a",
+            "https://bank.example?b",
+            "HTTPS://Bank.example/a?b=/../c@d",
+            "notes/a",
+        ] {
             assert!(at(&places, inside).is_some(), "{inside}");
         }
         for outside in [
@@ -341,6 +357,9 @@ mod tests {
             "/home/me/\u{0}",
             "https://bank.example.evil.example/",
             "https://bank.example@evil.example/",
+            "https://bank.example#@evil.example/",
+            "https://bank.example?@evil.example/",
+            "https://bank.example/%0D%0AHost:evil.example",
             "https://evil.example/https://bank.example/",
             "https://bank.example:444/",
             "https:///bank.example/",
@@ -358,7 +377,9 @@ mod tests {
     #[test]
     fn nothing_escapes_from_a_region() {
         let downloads = Region::new("/downloads/").unwrap();
-        for inside in ["/downloads/a", "/downloads//a/./b.pdf", "/downloads/a b/ü.txt", "/downloads/.a"] {
+        for inside in
+            ["/downloads/a", "/downloads//a/./b.pdf", "/downloads/a b/ü.txt", "/downloads/.a;1%.txt"]
+        {
             assert!(downloads.has(inside), "{inside}");
         }
         for outside in [
@@ -377,6 +398,12 @@ mod tests {
             "/downloads/..",
             "/downloads/.. /etc",
             "/downloads/.../etc",
+            "/downloads/..;/etc",
+            "/downloads/..;a=1/etc",
+            "/downloads/.\u{fe0f}./etc",
+            "/downloads/%c0%ae%c0%ae/etc",
+            "/downloads/%uff0e%uff0e/etc",
+            "/downloads/a%0d%0ab",
             "/downloads/a\\..\\..\\etc",
             "/downloads/%2e%2e/etc",
             "/downloads/%2E%2E%2Fetc",
@@ -414,6 +441,7 @@ mod tests {
             "https://ads.example/",
             "https://shop.example.ads.example/",
             "https://shop.example@ads.example/",
+            "https://shop.example#@ads.example/",
             "https://ads.example/https://shop.example/",
             "https://ads.example\\@shop.example/",
             "https://shop.example:8080/",
@@ -428,7 +456,15 @@ mod tests {
         for inside in ["www.shop.example", "www.shop.example/a", "https://WWW.shop.example/a?b"] {
             assert!(has("www.shop.example/offers", inside), "{inside}");
         }
-        assert!(!has("www.shop.example", "shop.example") && !has("www.shop.example", "www.shop.example.ads"));
+        assert!(has("www.shop.example", "www.shop.example?a"));
+        for outside in [
+            "shop.example",
+            "www.shop.example.ads",
+            "www.shop.example?@ads.example",
+            "www.shop.example#/@ads.example",
+        ] {
+            assert!(!has("www.shop.example", outside), "{outside}");
+        }
         // The name of a file may look like a host.
         for none in ["notes.zip", "bob@shop.example", "ftp://shop.example/a", "https://localhost/", "www."] {
             assert_eq!(Region::sites(none), [], "{none}");
