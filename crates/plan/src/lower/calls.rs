@@ -119,6 +119,10 @@ impl<'a> Lower<'a> {
             Expr::Attribute(a) => {
                 let method = a.attr.as_str();
                 if names::MUTATORS.contains(&method) {
+                    if super::stmts::path(&a.value).is_none() {
+                        let help = super::stmts::of_temporary(&a.value);
+                        return self.refuse(at, format!("`.{method}(…)` of a temporary value"), help);
+                    }
                     return self.refuse(
                         at,
                         format!("`.{method}(…)` inside of an expression"),

@@ -648,12 +648,16 @@ impl<'a> Lower<'a> {
         };
         let (unique, ty) = (known.unique, known.ty.clone());
         if self.iterated.iter().any(|i| i == root) {
-            self.error(
-                codes::ITERATED,
-                at,
-                format!("`{root}` is mutated while a loop iterates over it"),
-                format!("iterate over a copy: `for … in list({root}):`"),
-            );
+            let what = format!("`{root}` is mutated while a loop iterates over it");
+            let keys = format!("`list({root}.keys())` or `list({root}.items())`");
+            let help = match ty {
+                Ty::Dict(_) => format!("iterate over a copy: `for … in` {keys}"),
+                Ty::Any => {
+                    format!("iterate over a copy: `for … in list({root}):`, or of a dictionary {keys}")
+                }
+                _ => format!("iterate over a copy: `for … in list({root}):`"),
+            };
+            self.error(codes::ITERATED, at, what, help);
             return false;
         }
         if frame != self.frame {
@@ -666,18 +670,9 @@ impl<'a> Lower<'a> {
             return false;
         }
         if usize::from(unique) <= depth {
-            let copy = match ty {
-                Ty::Dict(_) => "dict",
-                Ty::Set => "set",
-                _ => "list",
-            };
             let part = if depth == 0 { format!("`{root}`") } else { format!("a part of `{root}`") };
-            self.error(
-                codes::SHARED,
-                at,
-                format!("{part} is mutated, and may have another name"),
-                format!("make a copy of it first, such as `{root} = {copy}({root})`"),
-            );
+            let what = format!("{part} is mutated, and may have another name");
+            self.error(codes::SHARED, at, what, copied(root, &ty, depth));
             return false;
         }
         true
@@ -859,11 +854,7 @@ impl<'a> Lower<'a> {
             }
             Expr::Subscript(_) | Expr::Attribute(_) => {
                 let Some((root, steps)) = path(target) else {
-                    self.refuse(
-                        at,
-                        "assignment to a part of a temporary value",
-                        "give the value a name first",
-                    );
+                    self.refuse(at, "assignment to a part of a temporary value", of_temporary(target));
                     return;
                 };
                 if v.function.is_some() {
@@ -913,7 +904,7 @@ impl<'a> Lower<'a> {
             return;
         }
         let Some((root, steps)) = path(&target.value) else {
-            self.refuse(at, "assignment to a part of a temporary value", "give the value a name first");
+            self.refuse(at, "assignment to a part of a temporary value", of_temporary(&target.value));
             return;
         };
         let value = self.fresh("value");
@@ -1139,8 +1130,45 @@ struct Place {
     taint: Taint,
 }
 
+/// The remedy for a mutation of a value that has no name.
+pub(super) fn of_temporary(e: &Expr) -> &'static str {
+    match e {
+        Expr::Subscript(s) => of_temporary(&s.value),
+        Expr::Attribute(a) => of_temporary(&a.value),
+        Expr::Call(c) if matches!(&*c.func, Expr::Attribute(a) if a.attr.as_str() == "setdefault") => {
+            "write `if key not in d: d[key] = …` in a statement before, and then change `d[key]`"
+        }
+        _ => "give the value a name first",
+    }
+}
+
+/// The remedy for a mutation of a value with two names, `depth` levels inside of it.
+fn copied(root: &str, ty: &Ty, depth: usize) -> String {
+    let (list, dict) = match depth {
+        0 => (format!("`{root} = list({root})`"), format!("`{root} = dict({root})`")),
+        _ => (
+            format!("`{root} = [list(x) for x in {root}]`"),
+            format!("`{root} = {{k: dict(v) for k, v in {root}.items()}}`"),
+        ),
+    };
+    let copy = match ty {
+        Ty::Dict(_) => dict,
+        Ty::Set => format!("`{root} = set({root})`"),
+        Ty::Object(..) if depth == 0 => format!("`{root} = replace({root})`"),
+        Ty::List(_) => list,
+        _ => format!("{list}, or {dict} of a dictionary"),
+    };
+    match depth {
+        0 => format!(
+            "make a copy of it first, such as {copy}; or change the original where it is, such as `xs[i]` or \
+             `d[key]`"
+        ),
+        _ => format!("copy its parts first, such as {copy}"),
+    }
+}
+
 /// The variable and the steps of a target.
-fn path(e: &Expr) -> Option<(&str, Vec<Step<'_>>)> {
+pub(super) fn path(e: &Expr) -> Option<(&str, Vec<Step<'_>>)> {
     match e {
         Expr::Name(n) => Some((n.id.as_str(), Vec::new())),
         Expr::Attribute(a) => {

@@ -98,6 +98,64 @@ fn each_refusal_has_its_code_and_a_remedy() {
     }
 }
 
+/// Each plan with the help of its first mistake, and the plan that follows it.
+#[test]
+fn a_remedy_works_when_it_is_followed() {
+    let class = "from dataclasses import dataclass, replace\n@dataclass\nclass A:\n    x: int\n";
+    for (wrong, help, right) in [
+        (
+            "a = [['.'] * 2] * 2\na[0][1] = 'x'",
+            "`a = [list(x) for x in a]`",
+            "a = [['.'] * 2] * 2\na = [list(x) for x in a]\na[0][1] = 'x'",
+        ),
+        (
+            "d = {'a': {'n': 1}}\ne = {'d': d}\nd['a']['n'] = 2",
+            "`d = {k: dict(v) for k, v in d.items()}`",
+            "d = {'a': {'n': 1}}\ne = {'d': d}\nd = {k: dict(v) for k, v in d.items()}\nd['a']['n'] = 2",
+        ),
+        (
+            &format!("{class}a = A(1)\nb = a\nb.x = 2"),
+            "`b = replace(b)`",
+            &format!("{class}a = A(1)\nb = a\nb = replace(b)\nb.x = 2"),
+        ),
+        (
+            "rows = items(2)\nfor r in rows:\n    r['id'] = 5",
+            "or change the original where it is, such as `xs[i]`",
+            "rows = items(2)\nfor i in range(len(rows)):\n    rows[i]['id'] = 5",
+        ),
+        (
+            "rows = items(2)\nfor r in rows:\n    r['id'] = 5",
+            "`r = dict(r)` of a dictionary",
+            "rows = items(2)\nfor r in rows:\n    r = dict(r)\n    r['id'] = 5",
+        ),
+        (
+            "d = {'a': {'n': 1}}\nfor k in d:\n    d[k]['n'] += 1",
+            "`list(d.keys())`",
+            "d = {'a': {'n': 1}}\nfor k in list(d.keys()):\n    d[k]['n'] += 1",
+        ),
+        (
+            "d = {'a': 1}\nfor k, v in d.items():\n    d[k] = v + 1",
+            "`list(d.items())`",
+            "d = {'a': 1}\nfor k, v in list(d.items()):\n    d[k] = v + 1",
+        ),
+        (
+            "d = {}\nd.setdefault('a', []).append(1)",
+            "`if key not in d: d[key] = …`",
+            "d = {}\nif 'a' not in d:\n    d['a'] = []\nd['a'].append(1)",
+        ),
+        (
+            "d = {}\nd.setdefault('a', {})['b'] = 1",
+            "`if key not in d: d[key] = …`",
+            "d = {}\nif 'a' not in d:\n    d['a'] = {}\nd['a']['b'] = 1",
+        ),
+    ] {
+        let found = compile(wrong).expect_err(wrong);
+        let said = found[0].help.join(" ");
+        assert!(said.contains(help), "{wrong}\n{said}");
+        assert!(compile(right).is_ok(), "{right}");
+    }
+}
+
 #[test]
 fn the_examples_of_each_code_hold() {
     use core_ir::{EffectClass, LabelSpec, ToolDecl, ToolParam, Type};
