@@ -57,3 +57,18 @@ pub fn function_tools(
     }
     Ok(tools)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_of_any_type_may_be_left_out() {
+        let text = "def f(a, b=5, c: 'list[str] | None' = None, d: int = 1):\n    return a\n";
+        let tools = function_tools(FileId(0), "tools.py", text.into()).unwrap();
+        let defaults: Vec<_> = tools[0].params.iter().map(|p| p.default.clone()).collect();
+        let null = || Some(core_ir::Data::Null);
+        // The type of the last one says so.
+        assert_eq!(defaults, [None, null(), null(), None]);
+    }
+}

@@ -485,7 +485,9 @@ pub(crate) fn signature(
                 (Some(_), ty) => Type::option(ty),
                 (None, ty) => ty,
             };
-            ToolParam { name: Name::from(&*p.name), ty, bound: LabelSpec::BOTTOM, default: None }
+            // An argument that is left out is `null`. The type doesn't say so here.
+            let default = (p.default.is_some() && ty == Type::Dyn).then_some(Data::Null);
+            ToolParam { name: Name::from(&*p.name), ty, bound: LabelSpec::BOTTOM, default }
         })
         .collect();
     if matches!(&f.returns, Some(v) if matches!(&v.kind, PyKind::External(n) if &**n == "builtins.str")) {

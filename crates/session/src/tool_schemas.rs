@@ -52,6 +52,8 @@ pub fn declaration(tool: &ToolSchemas<'_>, span: Span) -> Result<ToolDecl, Strin
         // A default that is no value of the type is none.
         let default = schema.get("default").and_then(|d| Data::from_json(d).ok());
         let default = default.filter(|d| !is_required(param) && *d != Data::Null && ty.admits(d));
+        // A parameter of any type may be left out, too, though its type doesn't say so.
+        let default = default.or((ty == Type::Dyn && !is_required(param)).then_some(Data::Null));
         params.push(ToolParam { name: param.as_str().into(), ty, bound: LabelSpec::BOTTOM, default });
     }
     let result = tool.gives.map_or(Type::Dyn, type_of_schema);
@@ -241,5 +243,29 @@ fn optional(ty: Type) -> Type {
     match ty {
         ty @ (Type::Option(_) | Type::Dyn | Type::Null) => ty,
         ty => Type::option(ty),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_argument_of_any_type_may_be_left_out() {
+        let takes = json!({
+            "properties": {
+                "a": {}, "b": {}, "c": {"default": null}, "d": {"default": 5}, "e": {"type": "object"},
+                "f": {"type": "string"}, "g": {"type": "integer", "default": 1}
+            },
+            "required": ["a"],
+        });
+        let tool = ToolSchemas { name: "f", description: None, takes: &takes, gives: None };
+        let span = Span { file: diagnostics::FileId(0), start: 0, end: 0 };
+        let decl = declaration(&tool, span).unwrap();
+        let defaults: Vec<_> = decl.params.iter().map(|p| p.default.clone()).collect();
+        let (null, number) = (Some(Data::Null), |n: i64| Some(Data::Num(n.into())));
+        // The type of `f` says so.
+        assert_eq!(defaults, [None, null.clone(), null.clone(), number(5), null, None, number(1)]);
     }
 }
