@@ -10,6 +10,7 @@
 
 use diagnostics::visible;
 use runtime::{Approval, Approver, Decider, Via};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
@@ -181,12 +182,46 @@ fn ask_until(question: &str, typed: &mut impl BufRead) -> Option<bool> {
 pub(crate) const DECIDED: &str =
     "  untrusted data decided that this call is made; the labels say so of every argument\n";
 
+/// A value for a question. Of one that is too long, the texts in it are cut as far as needed, so that none of
+/// them keeps what follows from being seen.
+pub(crate) fn shown(value: &Value) -> String {
+    let whole = value.to_string();
+    let fits = |text: &String| text.chars().count() <= MAX_ARGUMENT_CHARS;
+    if !value.is_object() && !value.is_array() || fits(&whole) {
+        return visible(&whole, MAX_ARGUMENT_CHARS);
+    }
+    let mut shorter = [400, 200, 100].into_iter().map(|most| with_short_texts(value, most));
+    let text = shorter.find(fits).unwrap_or_else(|| with_short_texts(value, 50));
+    visible(&text, MAX_ARGUMENT_CHARS)
+}
+
+/// A value as JSON in which each text and key has this many characters at most, and the number of those left
+/// out.
+fn with_short_texts(value: &Value, most: usize) -> String {
+    let short = |text: &str| {
+        let beginning: String = text.chars().take(most).collect();
+        let left = text.chars().count().saturating_sub(most);
+        let rest = if left == 0 { String::new() } else { format!(" … and {left} more characters") };
+        Value::from(beginning + &rest).to_string()
+    };
+    let inner = |v: &Value| with_short_texts(v, most);
+    match value {
+        Value::String(text) => short(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(inner).collect::<Vec<_>>().join(",")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(k, v)| format!("{}:{}", short(k), inner(v)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// The question: the tool, and each argument with its label.
 fn question(call: &Approval) -> String {
     let mut text = format!("the program asks to call the tool `{}`", visible(&call.tool, MAX_ARGUMENT_CHARS));
     text.push_str(if call.args.is_empty() { " without arguments\n" } else { " with\n" });
     for arg in &call.args {
-        let value = visible(&arg.value.to_json().to_string(), MAX_ARGUMENT_CHARS);
+        let value = shown(&arg.value.to_json());
         let label = arg.label.to_json().to_string();
         let label = if label == "[]" {
             String::new()
@@ -235,6 +270,15 @@ mod tests {
         assert_eq!(lines[2], "  n = true");
         assert!(lines[3].ends_with("xxx … and 1002 more characters"), "{}", lines[3]);
         assert_eq!(lines[4..], ["approve? [y/N] "]);
+    }
+
+    #[test]
+    fn a_long_text_hides_no_other_part() {
+        let note = "x".repeat(5000);
+        let text = shown(&serde_json::json!({"note": note, "items": [note], "to": "MALLORY"}));
+        assert!(text.ends_with(r#" … and 4600 more characters"],"to":"MALLORY"}"#), "{text}");
+        let many = shown(&serde_json::json!([vec!["a\u{202e}"; 999], "MALLORY"]));
+        assert!(many.contains(r#""a\u{202e}","a"#) && many.ends_with(" more characters"), "{many}");
     }
 
     #[test]

@@ -301,14 +301,27 @@ pub fn toml_key(name: &str) -> String {
 }
 
 /// A text with everything escaped that controls a terminal or is not seen: control characters, and those that
-/// change the direction of writing or have no width. Of long texts the beginning, and how much is left out.
+/// change the direction of writing, have no width or show nothing. Of long texts the beginning, and how much
+/// is left out.
+///
+/// # Examples
+/// ```
+/// assert_eq!(diagnostics::visible("a\u{202e}b\u{3164}", 9), r"a\u{202e}b\u{3164}");
+/// assert_eq!(diagnostics::visible("abc", 2), "ab … and 1 more characters");
+/// ```
 pub fn visible(text: &str, most: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     for c in chars.by_ref().take(most) {
         let hidden = c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+            || matches!(
+                c,
+                '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            )
+            || matches!(c, '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+            || matches!(c, '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}')
+            || matches!(c, '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
         if hidden { out.extend(c.escape_unicode()) } else { out.push(c) }
     }
     match chars.count() {

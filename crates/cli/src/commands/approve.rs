@@ -143,12 +143,7 @@ pub(super) fn shown(w: &Waiting) -> String {
             format!("  (label {})", visible(&label, MAX_ARGUMENT_CHARS))
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "  {} = {}{label}",
-            visible(name, MAX_ARGUMENT_CHARS),
-            visible(&value.to_string(), MAX_ARGUMENT_CHARS)
-        );
+        let _ = writeln!(text, "  {} = {}{label}", visible(name, MAX_ARGUMENT_CHARS), approve::shown(&value));
     }
     if w.is_decided == Some(true) {
         text.push_str(DECIDED);
