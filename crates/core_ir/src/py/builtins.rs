@@ -202,7 +202,8 @@ pub(super) fn call(name: &str, args: &[Data], kw: &[(Name, Data)], limit: usize)
             for next in all {
                 let sign = if name == "min" { "<" } else { ">" };
                 let order = super::compare(&next.0, &best.0, sign)?;
-                if (name == "min" && order == Ordering::Less) || (name == "max" && order == Ordering::Greater)
+                if (name == "min" && order == Some(Ordering::Less))
+                    || (name == "max" && order == Some(Ordering::Greater))
                 {
                     best = next;
                 }

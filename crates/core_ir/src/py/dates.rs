@@ -2,7 +2,7 @@
 //!
 //! A local time is one of UTC: there is no other zone than a fixed offset.
 
-use super::numbers::{half_even, integer, number, small};
+use super::numbers::{c_int, half_even, integer, number, small};
 use super::{PyError, PyResult, class, format, raise, tuple, type_error, unsupported, value_error};
 use crate::{Data, Name, Num};
 use regex::RegexBuilder;
@@ -47,6 +47,11 @@ pub(super) enum Moment {
 use Moment::{Date, DateTime, Delta, Time, Zone};
 
 impl Moment {
+    /// What tells values apart that have no order: the class, and whether there is an offset from UTC.
+    pub(super) fn kind(self) -> (&'static str, bool) {
+        (self.class(), matches!(self, DateTime(_, Some(_))))
+    }
+
     pub(super) fn class(self) -> &'static str {
         match self {
             Date(_) => "date",
@@ -242,7 +247,7 @@ impl<'a> Given<'a> {
 
     fn whole(&self, name: &str, default: Option<i64>) -> PyResult<i64> {
         match (self.get(name), default) {
-            (Some(d), _) => small(d),
+            (Some(d), _) => c_int(d),
             (None, Some(n)) => Ok(n),
             (None, None) => type_error(format!("function missing required argument '{name}'")),
         }

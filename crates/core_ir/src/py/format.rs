@@ -450,7 +450,9 @@ pub(super) fn format(d: &Data, text: &str, limit: usize) -> PyResult<String> {
         (false, ' ') => " ",
         _ => "",
     };
-    let (mut digits, rest) = match body.find(['.', 'e', 'E']) {
+    // `e` is a digit there.
+    let is_hexadecimal = matches!(kind, Some('x' | 'X'));
+    let (mut digits, rest) = match body.find(['.', 'e', 'E']).filter(|_| !is_hexadecimal) {
         Some(at) => (body[..at].to_string(), body[at..].to_string()),
         None => (body.clone(), String::new()),
     };

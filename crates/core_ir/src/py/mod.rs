@@ -375,21 +375,28 @@ pub(crate) fn equal(a: &Data, b: &Data) -> bool {
     })
 }
 
-/// Order of two values that `<` compares.
-fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Ordering> {
-    // A member of a `StrEnum` is a text.
-    fn text(d: &Data) -> &Data {
-        match view(d) {
-            View::Object(_, ClassKind::StrEnum, _) => objects::member(d).unwrap_or(d),
-            _ => d,
-        }
+/// A value, or the text that a member of a `StrEnum` is.
+fn text_of(d: &Data) -> &Data {
+    match view(d) {
+        View::Object(_, ClassKind::StrEnum, _) => objects::member(d).unwrap_or(d),
+        _ => d,
     }
-    let (a, b) = (text(a), text(b));
+}
+
+/// Order of two values that `<` compares; `None` for sets of which neither contains the other.
+fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Option<Ordering>> {
+    let (a, b) = (text_of(a), text_of(b));
     stacker::maybe_grow(64 << 10, 1 << 20, || match (view(a), view(b)) {
-        (View::Str(a), View::Str(b)) => Ok(a.cmp(b)),
-        (View::Moment(a), View::Moment(b)) => dates::compare(a, b, op),
+        (View::Str(a), View::Str(b)) => Ok(Some(a.cmp(b))),
+        (View::Moment(a), View::Moment(b)) => dates::compare(a, b, op).map(Some),
+        (View::Set(x), View::Set(y)) => {
+            let within = |x: &[Data], y: &[Data]| x.iter().all(|p| y.iter().any(|q| equal(p, q)));
+            let order = x.len().cmp(&y.len());
+            let is_ordered = if order == Ordering::Greater { within(y, x) } else { within(x, y) };
+            Ok(is_ordered.then_some(order))
+        }
         (View::Bool(_) | View::Num(_), View::Bool(_) | View::Num(_)) => {
-            Ok(numbers::number(a).cmp(&numbers::number(b)))
+            Ok(Some(numbers::number(a).cmp(&numbers::number(b))))
         }
         (View::List(x), View::List(y)) | (View::Tuple(x), View::Tuple(y)) => {
             for (p, q) in x.iter().zip(y) {
@@ -397,7 +404,7 @@ fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Ordering> {
                     return compare(p, q, op);
                 }
             }
-            Ok(x.len().cmp(&y.len()))
+            Ok(Some(x.len().cmp(&y.len())))
         }
         _ => {
             type_error(format!("'{op}' not supported between instances of '{}' and '{}'", class(a), class(b)))
@@ -405,15 +412,17 @@ fn compare(a: &Data, b: &Data, op: &str) -> PyResult<Ordering> {
     })
 }
 
-/// A total order of values, in which sets are kept.
+/// A total order of values, in which sets are kept: values that are equal have no other one between them.
 fn total_order(a: &Data, b: &Data) -> Ordering {
     let rank = |d: &Data| match view(d) {
         View::None => 0,
         View::Bool(_) | View::Num(_) => 1,
         View::Str(_) => 2,
         View::Tuple(_) => 3,
-        _ => 4,
+        View::Moment(_) => 4,
+        _ => 5,
     };
+    let (a, b) = (text_of(a), text_of(b));
     rank(a).cmp(&rank(b)).then_with(|| match (view(a), view(b)) {
         (View::Tuple(x), View::Tuple(y)) => x
             .iter()
@@ -421,7 +430,13 @@ fn total_order(a: &Data, b: &Data) -> Ordering {
             .map(|(p, q)| total_order(p, q))
             .find(|o| *o != Ordering::Equal)
             .unwrap_or_else(|| x.len().cmp(&y.len())),
-        _ => compare(a, b, "<").unwrap_or(Ordering::Equal),
+        // Those that no operator compares are kept apart.
+        (View::Moment(x), View::Moment(y)) => x.kind().cmp(&y.kind()).then_with(|| {
+            // INVARIANT: moments of one kind are ordered.
+            dates::compare(x, y, "<").unwrap_or(Ordering::Equal)
+        }),
+        _ if rank(a) < 4 => compare(a, b, "<").ok().flatten().unwrap_or(Ordering::Equal),
+        _ => format::repr(a).cmp(&format::repr(b)),
     })
 }
 
@@ -560,16 +575,7 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
                 "gt" => (">", |o| o == Ordering::Greater),
                 _ => (">=", |o| o != Ordering::Less),
             };
-            if let (View::Set(x), View::Set(y)) = (view(a), view(b)) {
-                let within = |x: &[Data], y: &[Data]| x.iter().all(|p| y.iter().any(|q| equal(p, q)));
-                return boolean(match op {
-                    "lt" => within(x, y) && x.len() < y.len(),
-                    "le" => within(x, y),
-                    "gt" => within(y, x) && y.len() < x.len(),
-                    _ => within(y, x),
-                });
-            }
-            boolean(holds(compare(a, b, sign)?))
+            boolean(compare(a, b, sign)?.is_some_and(holds))
         }
         ("truth", [a]) => boolean(truth(a)),
         ("not", [a]) => boolean(!truth(a)),
@@ -645,6 +651,12 @@ fn operate(op: &str, args: &[Data], limit: usize) -> PyResult {
             }
             Ok(Data::list(out))
         }
+        ("c_int", [of]) => Ok(Data::Num(numbers::c_int(of)?.into())),
+        ("separator", [of]) => match of {
+            Data::Null => Ok(Data::str(" ")),
+            Data::Str(_) => Ok(of.clone()),
+            _ => type_error(format!("sep must be None or a string, not {}", class(of))),
+        },
         ("texts", [of]) => Ok(Data::list(iterate(of)?.iter().map(|d| Data::str(format::str(d))))),
         ("selected", [Data::List(items), Data::List(keys)]) => {
             let kept = items.iter().zip(keys.iter()).filter(|(_, k)| truth(k));

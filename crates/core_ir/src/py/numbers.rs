@@ -42,6 +42,12 @@ pub(super) fn small(d: &Data) -> PyResult<i64> {
     integer(d)?.to_i64().map_or_else(|| raise("OverflowError", "number too large"), Ok)
 }
 
+/// An integer operand where CPython converts it to an `int` of C.
+pub(super) fn c_int(d: &Data) -> PyResult<i64> {
+    let n = integer(d)?.to_i64().filter(|n| i32::try_from(*n).is_ok());
+    n.map_or_else(|| raise("OverflowError", "Python int too large to convert to C int"), Ok)
+}
+
 /// Rounds toward zero.
 pub(super) fn trunc(n: &Num) -> Num {
     if *n < Num::ZERO { n.neg().floor().neg() } else { n.floor() }

@@ -244,21 +244,44 @@ pub(super) fn combine(op: &str, x: &[Data], y: &[Data]) -> PyResult {
     }
 }
 
-/// Sorts stably; the order of equal items stays in reverse, too.
-pub(super) fn sort(mut keyed: Vec<(Data, Data)>, reverse: bool) -> PyResult<Vec<Data>> {
-    let mut failed = None;
-    keyed.sort_by(|(a, _), (b, _)| match super::compare(a, b, "<") {
-        Ok(order) if reverse => order.reverse(),
-        Ok(order) => order,
-        Err(e) => {
-            failed.get_or_insert(e);
-            std::cmp::Ordering::Equal
+/// Sorts stably; the order of equal items stays in reverse, too. Ends at the first two items that have no
+/// order: the sorts of the standard library may panic where the order is none.
+pub(super) fn sort(keyed: Vec<(Data, Data)>, reverse: bool) -> PyResult<Vec<Data>> {
+    let comes_first = |a: usize, b: usize| match super::compare(&keyed[a].0, &keyed[b].0, "<")? {
+        Some(order) => Ok(if reverse { order.is_gt() } else { order.is_lt() }),
+        None => unsupported("sorting sets of which neither contains the other"),
+    };
+    let mut order: Vec<usize> = (0..keyed.len()).collect();
+    let mut merged = Vec::with_capacity(order.len());
+    let mut width = 1;
+    while width < order.len() {
+        merged.clear();
+        for run in order.chunks(2 * width) {
+            let (mut left, mut right) = run.split_at(width.min(run.len()));
+            // In order already, as most of what is sorted again.
+            if let ([.., a], [b, ..]) = (left, right)
+                && !comes_first(*b, *a)?
+            {
+                merged.extend_from_slice(run);
+                continue;
+            }
+            while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right) {
+                if comes_first(*b, *a)? {
+                    merged.push(*b);
+                    right = right_rest;
+                } else {
+                    merged.push(*a);
+                    left = left_rest;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
         }
-    });
-    match failed {
-        Some(e) => Err(e),
-        None => Ok(keyed.into_iter().map(|(_, v)| v).collect()),
+        std::mem::swap(&mut order, &mut merged);
+        width *= 2;
     }
+    let mut values: Vec<Option<Data>> = keyed.into_iter().map(|(_, v)| Some(v)).collect();
+    Ok(order.into_iter().filter_map(|i| values[i].take()).collect())
 }
 
 /// The entries of a dictionary in the order of their keys.

@@ -61,3 +61,49 @@ fn keys_that_are_no_strings_make_pairs() {
     assert_eq!(repr(&made), "{1: 'x', 'b': 'y'}");
     assert_eq!(plain(&made).to_json().to_string(), r#"{"1":"x","b":"y"}"#);
 }
+
+/// Sorting a list whose items have no order ends with an exception, however long the list is; the sort of the
+/// standard library may panic.
+#[test]
+fn items_without_an_order_are_a_type_error_or_a_set() {
+    let mut state = 1_u64;
+    let mut below = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    let member = |name: &str| {
+        let class = Data::Tag("Kind".into(), s("enum").into());
+        Data::record([(CLASS.into(), class), ("name".into(), s(name)), ("value".into(), s(name))])
+    };
+    let date = |of: &str, text: &str| {
+        dates::call(&format!("{of}.fromisoformat"), &[s(text)], &[]).unwrap_or_else(|e| panic!("{e:?}"))
+    };
+    for length in (2..400).step_by(3) {
+        let items: Vec<Data> = (0..length)
+            .map(|_| match below(8) {
+                0 | 1 => Data::Num((below(50) as i64).into()),
+                2 => s(&below(50).to_string()),
+                3 => Data::Null,
+                4 => member(["A", "B", "C"][below(3) as usize]),
+                5 => date("date", &format!("2025-01-{:02}", 1 + below(28))),
+                6 => date("datetime", &format!("2025-01-{:02}T10:00:00", 1 + below(28))),
+                _ => date("datetime", &format!("2025-01-{:02}T10:00:00+0{}:00", 1 + below(28), below(3))),
+            })
+            .collect();
+        let kinds: std::collections::BTreeSet<String> = items
+            .iter()
+            .map(|i| format!("{:?}", (class(i), matches!(view(i), View::Moment(m) if m.kind().1))))
+            .collect();
+        let sorted =
+            operate("b.sorted", &[Data::list([Data::list(items.clone())]), Data::record([])], 1 << 20);
+        let is_ordered = kinds.len() == 1 && !matches!(class(&items[0]), "Kind" | "NoneType");
+        assert_eq!(sorted.is_ok(), is_ordered, "{kinds:?}");
+        // In a set each value stands once.
+        let once = set(items.clone()).unwrap_or_else(|e| panic!("{e:?}"));
+        let View::Set(kept) = view(&once) else { panic!("a set") };
+        for (i, item) in kept.iter().enumerate() {
+            assert!(kept[i + 1..].iter().all(|other| !equal(item, other)), "{item:?} stands twice");
+        }
+        assert!(items.iter().all(|item| kept.iter().any(|other| equal(item, other))));
+    }
+}

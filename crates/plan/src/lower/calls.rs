@@ -865,12 +865,10 @@ impl<'a> Lower<'a> {
         at: Span,
     ) -> (TermId, Taint) {
         let Keywords { mut fields, key, reverse, mut taint, .. } = named;
-        // `reverse` must be an integer before any key is made, as `bin` wants one.
+        // `reverse` must be an integer before any key is made.
         if let Some(name) = reverse {
             let reverse = self.var(&name, at);
-            let args = self.add(Term::List(vec![reverse]), at);
-            let none = self.add(Term::Record(Vec::new()), at);
-            let checked = self.py("b.bin", vec![args, none], taint, at);
+            let checked = self.py("c_int", vec![reverse], taint, at);
             bindings.push(("_".into(), checked));
         }
         if let Some(id) = key {

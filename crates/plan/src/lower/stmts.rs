@@ -1047,7 +1047,13 @@ impl<'a> Lower<'a> {
         for k in &call.arguments.keywords {
             let v = self.expr(&k.value);
             match k.arg.as_ref().map(|a| a.as_str()) {
-                Some("sep") => separator = v.term,
+                Some("sep") => {
+                    taint = taint.join(v.taint);
+                    separator = match v.ty {
+                        Ty::Str => v.term,
+                        _ => self.py("separator", vec![v.term], v.taint, at),
+                    };
+                }
                 _ => {
                     self.refuse(at, "this keyword of `print`", "put the whole text into the argument");
                 }

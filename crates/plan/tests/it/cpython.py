@@ -88,7 +88,7 @@ json.loads = lambda text, **more: loads(text, parse_float=lambda n: norm(float(n
 
 
 # Set where plans deviate as the page of the language says: a word boundary was looked for at characters that
-# belong to a word for plans or for CPython only, a `StopIteration` came out of a generator or of a function that
+# belong to a word for plans or for CPython only, an iterator was shown, a `StopIteration` came out of a generator or of a function that
 # `map` or `filter` calls, or Pydantic converted a value.
 deviates = False
 # The texts that are written in a plan.
@@ -334,10 +334,15 @@ def run(source):
             return [{"id": i, "name": f"n{i}"} for i in range(int(n))]
         raise ToolError("`items`: a bad number")
 
+    def printing(*a, sep=None):
+        if not isinstance(sep, (str, type(None))):
+            raise TypeError(f"sep must be None or a string, not {type(sep).__name__}")
+        out.append((" " if sep is None else sep).join(str(i) for i in a))
+
     names = dict(echo=echo, add=add, fail=fail, items=items, ToolError=ToolError, PolicyError=PolicyError,
                  set=Sorted, frozenset=Sorted, Sorted=Sorted, now=now, norm=norm,
                  stopping=stopping, sized=sized, map=calling(map), filter=calling(filter),
-                 print=lambda *a, sep=" ": out.append(sep.join(str(i) for i in a)))
+                 print=printing)
     try:
         tree = ast.parse(source)
     except SyntaxError as e:
@@ -375,4 +380,6 @@ def run(source):
 for line in sys.stdin:
     rounded = deviates = False
     answer = run(json.loads(line))
+    # An iterator was shown; plans have lists.
+    deviates |= " object at 0x" in json.dumps(answer)
     print(json.dumps({**answer, "rounded": rounded, "deviates": deviates}), flush=True)

@@ -236,6 +236,16 @@ pub const PLANS: &[&str] = &[
     // Lists that are repeated.
     "g = [0] * 3\ng[1] = 5\ng.append(1)\ng *= 2\ng[0] = 7\n[g, [[0]] * 2, dict.fromkeys('ab', 0), 2 * ['a']]",
     "d = dict.fromkeys('ab', 0)\nd['a'] += 1\nd",
+    // What CPython converts to an `int` of C, or takes as a separator.
+    "r = []\nfor x in [1, 0, 2147483647, 2147483648, -99999999999, 'a', None, True]:\n    try:\n        r.append(sorted([1, 2], reverse=x))\n    except Exception as e:\n        r.append(repr(e).split('(')[0])\nr",
+    "from datetime import date, datetime\nr = []\nfor x in [59, 60, -1, 99999999999, 'a']:\n    for f in [1, 2, 3]:\n        try:\n            if f == 1:\n                r.append(str(datetime(2025, 1, 1, minute=x)))\n            elif f == 2:\n                r.append(str(date(x, 1, 1)))\n            else:\n                r.append(str(datetime(2025, 1, 1).replace(second=x)))\n        except Exception as e:\n            r.append(repr(e).split('(')[0])\nr",
+    "for x in ['-', None, '', 'ab']:\n    print(1, 2, sep=x)\ntry:\n    print(1, 2, sep=[3])\nexcept TypeError as e:\n    print(e)",
+    "r = []\nfor n in [3628740, 61453, 1, -3628740]:\n    for s in ['_X', '_x', '^-9_X', '012_x', '#_x', '_b', '_o', '015_X', '>20_x']:\n        r.append(f'{n:{s}}')\nr",
+    "from enum import Enum, StrEnum\nclass Kind(Enum):\n    A = 'a'\n    B = 'b'\nclass Mood(StrEnum):\n    GOOD = 'good'\n[len({Kind.A, Kind.B, Kind.A}), len({Mood.GOOD, 'good', 1, True}), len(set([Kind.B, Kind.A, Kind.B, None]))]",
+    // More items without an order than a sort looks at one by one.
+    "xs = [echo(i % 3) if i % 2 else str(i % 7) for i in range(60)]\ntry:\n    sorted(xs)\nexcept TypeError:\n    print('no order')\nprint(len(set(xs)))",
+    // Sets are ordered by what they contain, and some not at all.
+    "a, b, c = {1}, {1, 2}, {3}\n[sorted([b, a, a]), max([a, b, c]), min([c, b, a]), a < b, a <= a, a < c, a > c, b >= c, (a, 1) < (b, 0), [b] > [a], sorted([(b, 1), (a, 2)])]",
     // A key of data that objects have here.
     "d = echo({'$class': 'x', 'n': 1})\necho(d)\ne = {'$class': 'y', 'n': 1}\n[d == e, isinstance(d, dict), d.get('$class'), sorted(d.items()), str(d), d]",
     "d = echo({'$class': 'x'})\nd['n'] = 1\nd['$class'] = 'y'\nd.update(a=2)\nn = d.pop('n')\n['n' in d, 'm' in d, n, d]",
