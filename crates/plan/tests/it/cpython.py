@@ -380,6 +380,9 @@ def run(source):
 for line in sys.stdin:
     rounded = deviates = False
     answer = run(json.loads(line))
+    shown = json.dumps(answer)
     # An iterator was shown; plans have lists.
-    deviates |= " object at 0x" in json.dumps(answer)
+    deviates |= " object at 0x" in shown
+    # Sums of fractions that are no binary ones.
+    rounded |= re.search(r"\.\d{15}", shown) is not None
     print(json.dumps({**answer, "rounded": rounded, "deviates": deviates}), flush=True)
