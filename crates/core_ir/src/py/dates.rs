@@ -47,7 +47,8 @@ pub(super) enum Moment {
 use Moment::{Date, DateTime, Delta, Time, Zone};
 
 impl Moment {
-    /// What tells values apart that have no order: the class, and whether there is an offset from UTC.
+    /// The kind of a value: its class, and whether it has an offset from UTC. Two kinds have no
+    /// order.
     pub(super) fn kind(self) -> (&'static str, bool) {
         (self.class(), matches!(self, DateTime(_, Some(_))))
     }
