@@ -19,6 +19,8 @@ pub enum Effect {
     Process,
     /// Runs code.
     Code,
+    /// Runs code in an interpreter that has neither files nor the network.
+    ConfinedCode,
     /// Returns rows of a database.
     DatabaseRead,
     /// Changes a database.
@@ -75,6 +77,7 @@ const EFFECTS: &[(&str, Effect, &[Role], &str)] = {
         ("file-write", FileWrite, &[Acts], "changes files"),
         ("process", Process, &[Private, Outward, Acts, Runs], "runs commands"),
         ("code", Code, &[Private, Outward, Acts, Runs], "runs code"),
+        ("confined-code", ConfinedCode, &[Acts, Runs], "runs code without files or network"),
         ("database-read", DatabaseRead, &[Private], "reads a database"),
         ("database-write", DatabaseWrite, &[Acts], "changes a database"),
         ("mail-read", MailRead, &[Untrusted, Private], "reads mail"),

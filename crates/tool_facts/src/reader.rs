@@ -348,7 +348,8 @@ impl<'p> Reader<'p> {
             }
         }
         if let Some(known) = registry::tool(&object.callee) {
-            return Some(documented(object.short(), known, tool.span));
+            let facts = documented(object.short(), known, tool.span);
+            return Some(if is_confined(world, id) { confined(facts) } else { facts });
         }
         // `FunctionTool(func=read)`, `Tool(func=search.run)`, `LangchainTool(tool=WikipediaQueryRun())`.
         for given in object.args.clone() {
@@ -526,6 +527,86 @@ fn documented(name: &str, known: &'static Documented, span: Span) -> ToolFacts {
     let entry = format!("{name} of {}", known.framework);
     let facts = registered(&entry, &known.source, &known.date, span, &known.effects, Confidence::Sure);
     ToolFacts::of(facts, Knowledge::Known)
+}
+
+/// Modules that smolagents authorizes by itself, and others by which code reaches neither files nor the
+/// network.
+///
+/// Source: smolagents 1.26.0: `utils.py`, `BASE_BUILTIN_MODULES`.
+const CONFINED_MODULES: &[&str] = &[
+    "base64",
+    "bisect",
+    "calendar",
+    "cmath",
+    "collections",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "enum",
+    "fractions",
+    "functools",
+    "hashlib",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "queue",
+    "random",
+    "re",
+    "secrets",
+    "stat",
+    "statistics",
+    "string",
+    "textwrap",
+    "time",
+    "typing",
+    "unicodedata",
+    "uuid",
+    "zoneinfo",
+];
+
+/// Returns true for a call that makes the Python interpreter of smolagents, if none of the imports that the
+/// call authorizes reaches files or the network.
+fn is_confined(world: &World<'_>, id: ObjectId) -> bool {
+    let object = world.object(id);
+    let (imports, positional) = match object.short() {
+        "CodeAgent" => ("additional_authorized_imports", 2),
+        "PythonInterpreterTool" => ("authorized_imports", 0),
+        _ => return false,
+    };
+    let given_later = || {
+        let set = |name: &str| object.attr(name).is_some();
+        set(imports) || set("authorized_imports") || set("python_executor")
+    };
+    let positions = object.args.iter().filter(|a| a.name.is_none()).count();
+    if object.package() != "smolagents"
+        || object.open.is_some()
+        || positions > positional
+        || object.arg("executor").is_some()
+        || given_later()
+    {
+        return false;
+    }
+    let Some(given) = object.arg(imports) else { return true };
+    let value = world.resolve_env(&given.value);
+    let list = match value.kind {
+        PyKind::None => return true,
+        PyKind::List(list) => world.list(list),
+        _ => return false,
+    };
+    let is_confined = |module: &Value| {
+        let name = world.resolve_env(module).as_str();
+        name.is_some_and(|n| CONFINED_MODULES.contains(&n.split('.').next().unwrap_or(n)))
+    };
+    list.open.is_none() && list.items.iter().all(is_confined)
+}
+
+/// The facts about a tool whose code has neither files nor the network.
+fn confined(mut facts: ToolFacts) -> ToolFacts {
+    facts.facts.iter_mut().filter(|f| f.effect == Effect::Code).for_each(|f| f.effect = Effect::ConfinedCode);
+    facts
 }
 
 /// Effects that an entry of the registry documents.

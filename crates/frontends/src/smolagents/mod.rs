@@ -11,7 +11,8 @@
 //!
 //! The replies of a `CodeAgent` are code, which calls the tools. The term has them as calls, and running code
 //! as one call more: `python_interpreter`, or `sandboxed_code` where an executor is named that is not the
-//! process itself.
+//! process itself. A listed `PythonInterpreterTool` without arguments is that call; beside another tool of
+//! the name it is `code_of_reply`.
 //!
 //! Entry point: [`Smolagents`].
 //!
@@ -83,6 +84,8 @@ const BASE: &[&str] = &["web_search", "visit_webpage"];
 /// The call by which an agent's code runs.
 const CODE: &str = "python_interpreter";
 const SANDBOXED: &str = "sandboxed_code";
+/// The same where a tool has that name.
+const OWN_CODE: &str = "code_of_reply";
 
 impl Frontend for Smolagents {
     fn name(&self) -> &'static str {
@@ -290,6 +293,17 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
                 Some(given) if self.world.str(given.value) != Some("local") => (SANDBOXED, given.at),
                 _ => (CODE, object.span),
             };
+            // The code of the agent does what a `PythonInterpreterTool` of the usual imports does.
+            let usual = |decl: &ToolDecl| {
+                let made = self.world.objects().find(|(_, o)| o.span == decl.span && o.class.is_none());
+                *decl.name == *CODE && made.is_some_and(|(_, o)| o.args.is_empty() && o.open.is_none())
+            };
+            if name == CODE {
+                out.retain(|offer| !matches!(offer, Offer::Tool(decl, _) if usual(decl)));
+            }
+            // Another tool of this name is one more that the code may call.
+            let taken = |offer: &Offer| matches!(offer, Offer::Tool(decl, _) if *decl.name == *name);
+            let name = if out.iter().any(taken) { OWN_CODE } else { name };
             let mut decl = ToolDecl::unknown(name.into(), at);
             decl.description = Some("Runs the code of the reply.".into());
             out.push(Offer::Tool(decl, ToolRole::Program));

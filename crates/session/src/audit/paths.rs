@@ -324,7 +324,7 @@ pub(super) fn origin(effect: Effect) -> (&'static str, &'static str) {
 pub(super) fn outcome(effect: Effect) -> &'static str {
     match effect {
         Effect::Process => "run commands",
-        Effect::Code => "run code",
+        Effect::Code | Effect::ConfinedCode => "run code",
         Effect::MailSend => "send mail in the user's name",
         Effect::MessageSend => "send messages in the user's name",
         Effect::Publish => "publish in the user's name",
