@@ -61,7 +61,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         code: doc::DUPLICATE_KEY,
         title: "one key twice in one mapping",
-        text: "Loaders keep the first or the last silently, depending on the loader. Remove one.",
+        text: "Loaders keep the first or the last silently, depending on the loader. The finding is at the last one, which is used here. Remove the others.",
         wrong: "agentId: a\nagentId: b",
         right: "agentId: a",
     },

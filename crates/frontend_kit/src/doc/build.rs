@@ -3,7 +3,7 @@
 use super::node::{Data, Document, Include, NodeId, Raw, Text};
 use super::{Format, Limits, clamp, codes};
 use diagnostics::{Diagnostic, FileId, Span};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// A mapping with more entries than this gets an index.
@@ -321,17 +321,25 @@ impl<'l> Builder<'l> {
             }
         }
         if !overridden.is_empty() {
+            // The last entry of each key, with the first and the number of them.
+            let mut last: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+            overridden.sort_unstable();
             for (a, b) in &overridden {
+                let (first, count) = last.remove(a).unwrap_or((*a, 1));
+                last.insert(*b, (first, count + 1));
+            }
+            for (b, (a, count)) in last {
                 self.duplicates += 1;
                 if self.duplicates > MAX_DUPLICATES {
                     break;
                 }
-                let (first, second) = (self.node_span(kids[2 * a]), self.node_span(kids[2 * b]));
+                let (first, used) = (self.node_span(kids[2 * a]), self.node_span(kids[2 * b]));
                 let key: String = self.key(kids[2 * a]).unwrap_or("").chars().take(60).collect();
+                let times = if count > 2 { format!(" is given {count} times") } else { String::new() };
                 let d = Diagnostic::warn(
                     codes::DUPLICATE_KEY,
-                    format!("duplicate key `{key}`; only this one is used"),
-                    second,
+                    format!("duplicate key `{key}`{times}; only this one is used"),
+                    used,
                 )
                 .remark(first, "first given here")
                 .help("remove or rename one of them: some readers refuse the file, others take the last");

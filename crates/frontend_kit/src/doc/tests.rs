@@ -187,6 +187,28 @@ fn duplicate_keys_name_both_places() {
 }
 
 #[test]
+fn a_key_that_is_given_more_than_twice_is_reported_at_the_one_that_is_used() {
+    for text in ["a: 1\nb: 0\na: 2\nb: 0\na: 3\n", "{\"a\": 1, \"b\": 0, \"a\": 2, \"b\": 0, \"a\": 3}"] {
+        let loaded = read(text, None);
+        let said: Vec<&str> = loaded.diagnostics.iter().map(|d| &*d.message).collect();
+        let used: Vec<Option<u64>> =
+            ["a", "b"].iter().map(|k| loaded.documents[0].root().get(k).unwrap().as_u64()).collect();
+        assert_eq!(used, [Some(3), Some(0)]);
+        assert_eq!(
+            said,
+            [
+                "duplicate key `b`; only this one is used",
+                "duplicate key `a` is given 3 times; only this one is used"
+            ]
+        );
+        let keys = loaded.diagnostics.iter().map(|d| d.span.unwrap().start as usize);
+        let quote = usize::from(text.starts_with('{'));
+        let last = [text.rfind('b').unwrap() - quote, text.rfind('a').unwrap() - quote];
+        assert_eq!(keys.collect::<Vec<_>>(), last);
+    }
+}
+
+#[test]
 fn several_documents() {
     let loaded = read("---\na: 1\n---\n# nothing\n---\nb: 2\n...\n", Some(Format::Yaml));
     assert_eq!(loaded.diagnostics, vec![]);
