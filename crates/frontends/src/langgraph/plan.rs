@@ -1,7 +1,7 @@
 //! Plan of a `StateGraph`: nodes, edges, routers, and the channels of its state.
 
 use super::GraphReader;
-use crate::py::{self, field};
+use crate::py::{self, Given, field};
 use core_ir::{Bound, Data};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::emit::{LoopBound, clip, codes, undecided};
@@ -63,6 +63,8 @@ pub(super) struct Router {
     pub path: Value,
     /// Map from results of the function to nodes.
     pub map: Option<Vec<(String, String, Span)>>,
+    /// The known part of a map that is not known as a whole.
+    pub partial: Option<Vec<(String, String, Span)>>,
     pub at: Span,
 }
 
@@ -201,7 +203,6 @@ impl GraphReader<'_, '_> {
                 _ => {}
             }
         }
-        self.private_channels(&mut plan);
         for (name, call) in &calls {
             if call.maybe
                 && !call.explored
@@ -212,6 +213,7 @@ impl GraphReader<'_, '_> {
             }
             self.wire(name, call, &mut plan);
         }
+        self.private_channels(&mut plan);
         if !plan.declared {
             self.guess_channels(&mut plan);
         }
@@ -251,8 +253,7 @@ impl GraphReader<'_, '_> {
             "add_conditional_edges" => {
                 let (Some(from), Some(path)) = (given(0, "source"), given(1, "path")) else { return };
                 let Some(from) = self.begin_of(from.value, from.at, plan) else { return };
-                let map = given(2, "path_map").and_then(|g| self.path_map(g.value));
-                plan.routers.push(Router { from, path: path.value.clone(), map, at: path.at });
+                plan.routers.push(self.router(from, path, given(2, "path_map")));
                 if let Some(then) = given(3, "then") {
                     let message = "`then` is not compiled: the framework removed this argument";
                     plan.diagnostics.push(undecided(codes::NOT_COMPILED, message, then.at));
@@ -260,8 +261,7 @@ impl GraphReader<'_, '_> {
             }
             "set_conditional_entry_point" => {
                 let Some(path) = given(0, "path") else { return };
-                let map = given(1, "path_map").and_then(|g| self.path_map(g.value));
-                plan.routers.push(Router { from: None, path: path.value.clone(), map, at: path.at });
+                plan.routers.push(self.router(None, path, given(1, "path_map")));
             }
             "add_sequence" => {
                 let items = given(0, "nodes").and_then(|g| self.world.items(g.value)).unwrap_or(&[]);
@@ -285,12 +285,17 @@ impl GraphReader<'_, '_> {
         }
     }
 
+    fn router(&self, from: Option<usize>, path: Given<'_>, map: Option<Given<'_>>) -> Router {
+        let open = match map.map(|g| &self.world.resolve_env(g.value).kind) {
+            Some(PyKind::Dict(id)) => self.world.dict(*id).open.is_some(),
+            _ => false,
+        };
+        let entries = map.and_then(|g| self.path_map(g.value));
+        let (map, partial) = if open { (None, entries) } else { (entries, None) };
+        Router { from, path: path.value.clone(), map, partial, at: path.at }
+    }
+
     fn path_map(&self, value: &Value) -> Option<Vec<(String, String, Span)>> {
-        if let PyKind::Dict(id) = self.world.resolve_env(value).kind
-            && self.world.dict(id).open.is_some()
-        {
-            return None;
-        }
         if let Some(entries) = self.world.entries(value) {
             let key = |k: &Value| match &self.world.resolve_env(k).kind {
                 PyKind::Bool(b) => Some(b.to_string()),
@@ -449,16 +454,17 @@ impl GraphReader<'_, '_> {
         plan.channels = found;
     }
 
-    /// Adds the private state that nodes declare (`def node(state: Private)`), as `add_node` of LangGraph
-    /// does.
+    /// Adds the private state that nodes and routers declare (`def node(state: Private)`), as `add_node` and
+    /// `add_conditional_edges` of LangGraph do.
     fn private_channels(&self, plan: &mut Plan) {
         if !plan.declared {
             return;
         }
         // A run does not give them.
         let given: Vec<String> = plan.channels.iter().map(|c| c.name.clone()).collect();
-        for node in &plan.nodes {
-            let Some(function) = py::function_of(&node.value).map(|f| self.world.function(f)) else {
+        let nodes = plan.nodes.iter().map(|node| &node.value);
+        for value in nodes.chain(plan.routers.iter().map(|router| &router.path)) {
+            let Some(function) = py::function_of(value).map(|f| self.world.function(f)) else {
                 continue;
             };
             let own = usize::from(function.class.is_some());

@@ -505,6 +505,7 @@ impl Machine<'_, '_, '_, '_> {
         }
         let from = router.from.unwrap_or(plan.nodes.len());
         let mut listed: Vec<(String, Span)> = Vec::new();
+        let mut is_known = true;
         for (label, at) in labels {
             let mut targets = Vec::new();
             let known = |label: &str| match &router.map {
@@ -512,12 +513,20 @@ impl Machine<'_, '_, '_, '_> {
                 None => plan.target(label).is_some(),
             };
             for part in joined(&label, known) {
+                let of = |map: &[(String, String, Span)]| {
+                    map.iter().find(|(l, ..)| l == part).map(|(_, n, _)| n.clone())
+                };
                 let name = match &router.map {
-                    Some(map) => map.iter().find(|(l, ..)| l == part).map(|(_, n, _)| n.clone()),
-                    None => Some(part.to_string()),
+                    Some(map) => of(map),
+                    None => router.partial.as_deref().and_then(of).or_else(|| Some(part.to_string())),
                 };
                 match name.as_deref().and_then(|n| plan.target(n)) {
                     Some(target) => targets.push(target),
+                    // The rest of the mapping may have it.
+                    None if router.partial.is_some() => {
+                        is_known = false;
+                        ways.lost.push(part.to_string());
+                    }
                     None => {
                         let message = format!("this returns `{}`, which is not a node", clip(part));
                         let message = if router.map.is_some() && name.is_none() {
@@ -535,7 +544,7 @@ impl Machine<'_, '_, '_, '_> {
                 ways.options.push((label, targets));
             }
         }
-        ways.known = !said;
+        ways.known = !said && is_known;
         if !said {
             outcomes.entry(from).or_default().extend(listed);
         }
