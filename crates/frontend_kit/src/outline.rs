@@ -129,6 +129,8 @@ pub enum NodeRole {
 pub enum Ends {
     /// The provider of the model carries out all tools while it replies: there is one turn.
     AtOnce,
+    /// Of the tools only some are known, and none of these takes a turn.
+    ByUnknownTools,
     /// Code of the project decides after each call whether there is another turn.
     ByCode,
     /// Executors of a graph, which are code, decide whether it runs another step.

@@ -25,6 +25,7 @@ use crate::py::{self, Given, field};
 use crate::scan::dotted;
 use core_ir::{Catches, Data, IfSugar, ModelParams, Name, Prim, Term, TermId, Type};
 use diagnostics::Span;
+use frontend_kit::Ends;
 use frontend_kit::conversation::{CallEffect, Choice, Speaker, conversation};
 use frontend_kit::emit::{LoopBound, Part, Template, Unused, clip, codes, parts, undecided};
 use frontend_kit::kit::{Action, ActionKind, Agent, Kit, Units};
@@ -71,8 +72,30 @@ const LAST: &str = "x";
 /// Fields for the results of parallel branches, and of one iteration of a loop.
 const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
+/// Tools that Gemini carries out, so that a call and its result are parts of one reply.
+///
+/// Source: google/adk-python, `tools/google_search_tool.py` and the other subclasses of `BaseTool` that only
+/// change the request.
+const HOSTED: &[&str] = &[
+    "EnterpriseWebSearchTool",
+    "GoogleMapsGroundingTool",
+    "GoogleSearchTool",
+    "UrlContextTool",
+    "VertexAiSearchTool",
+    "enterprise_web_search",
+    "google_maps_grounding",
+    "google_search",
+    "url_context",
+];
 /// Agents that hand off to each other.
 const MAX_SOCIETY: usize = 60;
+
+/// Returns true for a tool that Gemini carries out while it replies.
+fn is_hosted(world: &World<'_>, tool: &Value) -> bool {
+    let object = world.object_of(tool).filter(|(_, o)| o.class.is_none());
+    let short = object.map(|(_, o)| o.short().to_string()).or_else(|| py::outside(tool));
+    short.is_some_and(|name| HOSTED.contains(&&*name))
+}
 
 pub(super) fn detect(file: &File) -> u8 {
     let module = file.python.as_ref().filter(|m| m.imports_module("google.adk"));
@@ -648,7 +671,7 @@ impl<'r> AdkReader<'r, '_> {
         let typed = schema.filter(|ty| actions.is_empty() && !matches!(ty, Type::Str | Type::Null));
         params.result = typed.clone();
         let actions_at = self.get(id, "tools").map(|g| g.at);
-        let bound = self.calls.clone();
+        let bound = self.within(id, self.calls.clone());
         let agent = kit.agent(Agent { name, head, prompt, params, model_at, actions, actions_at, bound });
         match typed {
             None => agent,
@@ -659,6 +682,19 @@ impl<'r> AdkReader<'r, '_> {
                 kit.b.abs("x", Some(Type::Str), said, head)
             }
         }
+    }
+
+    /// The bound of an agent, with how its loop ends if no tool that is known takes a turn.
+    fn within(&self, id: ObjectId, mut bound: LoopBound) -> LoopBound {
+        let tools = self.items(id, "tools");
+        let is_unknown = |tool: &Value| matches!(tool.kind, PyKind::Unknown(_));
+        let takes_turn = |tool: &Value| !is_unknown(tool) && !is_hosted(self.world, tool);
+        if bound.origin.is_none() || self.get(id, "sub_agents").is_some() || tools.iter().any(takes_turn) {
+            return bound;
+        }
+        let ends = if tools.iter().any(is_unknown) { Ends::ByUnknownTools } else { Ends::AtOnce };
+        bound.facts.ends = Some(ends);
+        bound
     }
 
     /// The instruction, in which `{key}` is what an agent left under the key, or an input.

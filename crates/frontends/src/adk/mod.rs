@@ -20,7 +20,7 @@ use core_ir::TermId;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, codes, value_span};
 use frontend_kit::kit::{Action, ActionKind, Kit, Units, mark, setting};
-use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::project::{CodeFacts, Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Given, Shape, by_name, why};
 
 mod code;
@@ -98,6 +98,7 @@ impl Frontend for Adk {
                 bound: "state it: `max_iterations` of a LoopAgent, or `max_llm_calls` of the run",
                 ..Words::default()
             },
+            code: CodeFacts { run_limit: Some("max_llm_calls"), ..CodeFacts::default() },
             ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);

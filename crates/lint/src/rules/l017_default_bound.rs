@@ -85,6 +85,9 @@ const EXCUSES: &[Excuse] = &[
     Excuse::info("the source says what holds unless the environment says otherwise", |c| c.is_supplied()),
     Excuse::info("it continues only while its results are refused", |c| c.is_retry()),
     Excuse::info("the replies of its model are constants of the code", |c| c.context.unit.outline.scripted),
+    Excuse::unknown("no tool that is known takes a turn, and the others are known when it runs", |c| {
+        c.facts.ends == Some(Ends::ByUnknownTools)
+    }),
     Excuse::unknown("code decides after each call whether there is another turn", |c| {
         c.facts.ends == Some(Ends::ByCode)
     }),
@@ -102,7 +105,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
         let is_count = matches!(origin, BoundOrigin::Repeated(_));
-        if is_count || endless_graph && l.bound == Bound::Infinite {
+        if is_count || endless_graph && l.bound == Bound::Infinite || is_brought(context, l) {
             continue;
         }
         let Term::Fix { body, .. } = code.term(l.fix) else { continue };
@@ -112,6 +115,15 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             out.extend(finding(rule, &Case { context, loop_: l, origin, decided, facts }));
         }
     }
+}
+
+/// Returns true for the loop of an agent that a framework gives to an agent of the program: it has the place
+/// of that one, and no setting of the program bounds it.
+fn is_brought(context: &Context<'_>, inner: &Loop) -> bool {
+    let code = context.code();
+    let outer = |l: &&Loop| l.fix != inner.fix && code.span(l.fix) == code.span(inner.fix);
+    matches!(inner.origin, Some(BoundOrigin::Default(_)))
+        && context.loops().iter().filter(outer).any(|l| below(code, l.fix).any(|id| id == inner.fix))
 }
 
 fn finding(rule: &Rule, case: &Case<'_>) -> Option<Diagnostic> {
