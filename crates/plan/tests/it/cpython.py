@@ -1,5 +1,5 @@
 """Runs plans in CPython with scripted tools. One JSON string a line in, one JSON object a line out."""
-import ast, dataclasses, datetime, enum, json, re, sys, unicodedata, warnings
+import ast, dataclasses, datetime, enum, json, re, signal, sys, unicodedata, warnings
 
 # The time of every run.
 NOW = 1_764_000_000
@@ -14,6 +14,25 @@ class ToolError(Exception):
 
 class PolicyError(Exception):
     pass
+
+
+class Endless(BaseException):
+    """A plan has run for long: a loop has more rounds than a run of a plan has."""
+
+
+# Seconds that a plan may take.
+LONG = 5
+
+
+def stop(signum, frame):
+    global deviates
+    deviates = True
+    # Again, should a handler of the plan catch it.
+    signal.alarm(1)
+    raise Endless
+
+
+signal.signal(signal.SIGALRM, stop)
 
 
 def rank(x):
@@ -379,7 +398,13 @@ def run(source):
 
 for line in sys.stdin:
     rounded = deviates = False
-    answer = run(json.loads(line))
+    try:
+        signal.alarm(LONG)
+        answer = run(json.loads(line))
+    except Endless:
+        answer = {"error": "Endless", "trace": []}
+    finally:
+        signal.alarm(0)
     shown = json.dumps(answer)
     # An iterator was shown; plans have lists.
     deviates |= " object at 0x" in shown
