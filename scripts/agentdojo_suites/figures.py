@@ -20,7 +20,7 @@ PAGE = HERE.parent.parent / "docs" / "agentdojo.md"
 Figures = dict[str, Any]
 
 # Kinds with a guarantee: what they admit may not get worse. The others show what happens without one.
-GUARDED = ("own", "strict", "camel", "camel-strict", "react")
+GUARDED = ("own", "shared", "strict", "camel", "camel-strict", "react")
 ALL = "all"
 # Characters of a value that a table shows.
 MAX_VALUE = 32
@@ -166,6 +166,18 @@ def by_kind(kinds: Figures) -> str:
     return table([*head, "any number", "questions a task"], rows)
 
 
+def by_lists(kinds: Figures) -> str:
+    """Returns the table of workspace where outsiders can add files and events, and where not."""
+    rows = []
+    for kind, title in (("own", "as the policy says"), ("shared", "with untrusted lists")):
+        of = kinds[kind]["workspace"]
+        attacks = [str(of["attacks"][v]["calls"]) if v in of["attacks"] else "" for v in VARIANTS]
+        mean = f"{of['questions'] / of['tasks']:.2f}"
+        rows.append([title, *(str(n) for n in of["done"]), mean, " · ".join(attacks)])
+    head = [f"of {kinds['own']['workspace']['tasks']} tasks of workspace, done", "unattended", "1 question"]
+    return table([*head, "any number", "questions a task", f"attacks by calls ({' · '.join(VARIANTS)})"], rows)
+
+
 def by_suite_attacked(kinds: Figures, kind: str) -> str:
     """Returns the table of attacks by suite: goals reached by calls and by text, and other calls."""
     rows = []
@@ -243,6 +255,8 @@ def tables(figures: Figures) -> list[str]:
     kinds = figures["kinds"]
     made = [by_suite(kinds, "own"), by_kind(kinds), by_attack(kinds, sum(figures["undefended"].values()))]
     made += [by_suite_attacked(kinds, "own"), by_question(kinds)]
+    if "shared" in kinds:
+        made.append(by_lists(kinds))
     if "react" in kinds:
         made.append(by_cost(kinds))
     return made

@@ -213,6 +213,9 @@ def measure(job: tuple[str, str, str, tuple[str, ...], int]) -> dict[str, Any]:
             variants = tuple(v for v in variants if v != "feedback")
         else:
             policy = policies.KINDS[kind](policy, name)
+            if kind in policies.SUITES_OF:
+                # It says something else of whose texts there are.
+                labels = attacks.Labels(policy)
             # Under the rules of others nobody is asked.
             text = asked.unconfirmed(plans(name)[task_id]) if kind.startswith("camel") else None
             case = Case(name, task_id, policy, text and (lambda prompt: text))
@@ -248,6 +251,7 @@ def main(arguments: list[str]) -> int:
         (name, task_id, kind, variants, given.turns)
         for kind in kinds
         for name in names
+        if name in policies.SUITES_OF.get(kind, SUITES)
         for task_id in suite(name).user_tasks
         if not given.task or task_id in given.task
     ]

@@ -11,6 +11,9 @@ from agentdojo_suites.harness import HERE, suite
 
 Policy = dict[str, Any]
 
+# Suites of a kind that is not for all of them.
+SUITES_OF = {"shared": ("workspace",)}
+
 # A bound of sources alone.
 SOURCES = {"trusted": {"sources": [], "readers": []}}
 
@@ -61,8 +64,17 @@ def camel_strict(policy: Policy, name: str) -> Policy:
     return changed
 
 
+def shared(policy: Policy, name: str) -> Policy:
+    """Returns the policy of workspace where outsiders can add files and events unseen."""
+    changed = copy.deepcopy(policy)
+    for tool in ("list_files", "get_day_calendar_events"):
+        changed["tools"][tool]["result"] = "untrusted"
+    return changed
+
+
 KINDS: dict[str, Callable[[Policy, str], Policy]] = {
     "own": own,
+    "shared": shared,
     "strict": strict,
     "camel": camel,
     "camel-strict": camel_strict,

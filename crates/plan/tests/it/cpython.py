@@ -238,9 +238,13 @@ class Sets(ast.NodeTransformer):
 
     def visit_AugAssign(self, node):
         self.generic_visit(node)
-        if not isinstance(node.target, ast.Name):
+        of = node.target
+        if isinstance(of, ast.Subscript) and isinstance(of.value, ast.Name) and isinstance(of.slice, (ast.Constant, ast.Name)):
+            part = ast.Subscript(of.value, of.slice, ast.Load())
+            return [node, ast.Assign([ast.Subscript(of.value, of.slice, ast.Store())], self.norm(part))]
+        if not isinstance(of, ast.Name):
             return node
-        name = node.target.id
+        name = of.id
         value = self.norm(ast.Name(name, ast.Load()))
         return [node, ast.Assign([ast.Name(name, ast.Store())], value)]
 
