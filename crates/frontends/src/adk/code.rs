@@ -19,6 +19,7 @@
 //! Source: google/adk-python, `agents/llm_agent.py`, `agents/loop_agent.py`, `agents/parallel_agent.py`,
 //! `agents/run_config.py`.
 
+use super::HOSTED;
 use crate::defaults;
 use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Given, field};
@@ -72,21 +73,6 @@ const LAST: &str = "x";
 /// Fields for the results of parallel branches, and of one iteration of a loop.
 const SIDES: &str = "$sides";
 const TURN: &str = "$turn";
-/// Tools that Gemini carries out, so that a call and its result are parts of one reply.
-///
-/// Source: google/adk-python, `tools/google_search_tool.py` and the other subclasses of `BaseTool` that only
-/// change the request.
-const HOSTED: &[&str] = &[
-    "EnterpriseWebSearchTool",
-    "GoogleMapsGroundingTool",
-    "GoogleSearchTool",
-    "UrlContextTool",
-    "VertexAiSearchTool",
-    "enterprise_web_search",
-    "google_maps_grounding",
-    "google_search",
-    "url_context",
-];
 /// Agents that hand off to each other.
 const MAX_SOCIETY: usize = 60;
 
@@ -684,16 +670,23 @@ impl<'r> AdkReader<'r, '_> {
         }
     }
 
-    /// The bound of an agent, with how its loop ends if no tool that is known takes a turn.
+    /// The bound of an agent, with how its loop ends if no tool that it certainly has takes a turn.
     fn within(&self, id: ObjectId, mut bound: LoopBound) -> LoopBound {
         let tools = self.items(id, "tools");
+        // Each item is added under a condition that the run decides.
+        let all_maybe = match self.get(id, "tools").map(|g| &self.world.resolve_env(g.value).kind) {
+            Some(PyKind::List(list)) => self.world.list(*list).items.iter().all(|item| item.maybe),
+            _ => false,
+        };
         let is_unknown = |tool: &Value| matches!(tool.kind, PyKind::Unknown(_));
         let takes_turn = |tool: &Value| !is_unknown(tool) && !is_hosted(self.world, tool);
-        if bound.origin.is_none() || self.get(id, "sub_agents").is_some() || tools.iter().any(takes_turn) {
-            return bound;
-        }
-        let ends = if tools.iter().any(is_unknown) { Ends::ByUnknownTools } else { Ends::AtOnce };
-        bound.facts.ends = Some(ends);
+        let none = bound.origin.is_none() || self.get(id, "sub_agents").is_some();
+        bound.facts.ends = match tools.iter().any(takes_turn) {
+            _ if none => None,
+            true if !all_maybe => None,
+            false if !tools.iter().any(is_unknown) => Some(Ends::AtOnce),
+            _ => Some(Ends::ByUnknownTools),
+        };
         bound
     }
 

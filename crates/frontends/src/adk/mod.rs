@@ -17,6 +17,7 @@
 
 use crate::defaults;
 use core_ir::TermId;
+use frontend_kit::Ends;
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, codes, value_span};
 use frontend_kit::kit::{Action, ActionKind, Kit, Units, mark, setting};
@@ -45,6 +46,22 @@ const UNUSED: &[frontend_kit::emit::Unused] = &[
     ("static_instruction", why::NOT_YET),
     ("planner", why::NOT_YET),
     ("code_executor", why::NOT_YET),
+];
+
+/// Tools that Gemini carries out, so that a call and its result are parts of one reply.
+///
+/// Source: google/adk-python, `tools/google_search_tool.py` and the other subclasses of `BaseTool` that only
+/// change the request.
+const HOSTED: &[&str] = &[
+    "EnterpriseWebSearchTool",
+    "GoogleMapsGroundingTool",
+    "GoogleSearchTool",
+    "UrlContextTool",
+    "VertexAiSearchTool",
+    "enterprise_web_search",
+    "google_maps_grounding",
+    "google_search",
+    "url_context",
 ];
 
 const SHAPE: Shape = Shape {
@@ -126,6 +143,11 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> T
     let term = match kind {
         "LlmAgent" | "Agent" | "" if class.len() <= "google.adk.agents.LlmAgent".len() => {
             let mut actions = tools(kit, project, file, node);
+            let mut bound = (SHAPE.default)(kit.versions);
+            let is_hosted = |a: &Action| matches!(a.kind, ActionKind::Call) && HOSTED.contains(&&*a.name);
+            if node.get("sub_agents").is_none() && actions.iter().all(is_hosted) {
+                bound.facts.ends = Some(Ends::AtOnce);
+            }
             for (name, term, at) in subs(kit, project, file, node) {
                 actions.push(Action::handoff(name, term, at));
             }
@@ -133,7 +155,7 @@ fn agent(kit: &mut Kit<'_>, project: &Project, file: &File, node: Node<'_>) -> T
             for e in node.get("generate_content_config").into_iter().flat_map(|c| c.entries()) {
                 setting(&e, &mut given.params, kit.out);
             }
-            shape::agent_with(kit, node, &SHAPE, given, actions, &by_name)
+            shape::agent_bounded(kit, node, &SHAPE, given, actions, &by_name, bound)
         }
         "SequentialAgent" | "ParallelAgent" | "LoopAgent" => {
             frontend_kit::emit::report_keys(

@@ -121,7 +121,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
 /// of that one, and no setting of the program bounds it.
 fn is_brought(context: &Context<'_>, inner: &Loop) -> bool {
     let code = context.code();
-    let outer = |l: &&Loop| l.fix != inner.fix && code.span(l.fix) == code.span(inner.fix);
+    // Parts of a term that are not known and repeated runs are loops, too, and no agents.
+    let is_agent =
+        |l: &Loop| l.bound != Bound::Infinite && matches!(l.origin, None | Some(BoundOrigin::Default(_)));
+    let outer = |l: &&Loop| l.fix != inner.fix && code.span(l.fix) == code.span(inner.fix) && is_agent(l);
     matches!(inner.origin, Some(BoundOrigin::Default(_)))
         && context.loops().iter().filter(outer).any(|l| below(code, l.fix).any(|id| id == inner.fix))
 }
