@@ -17,7 +17,8 @@ KEEPS = {
 # Decorators of methods that pydantic calls by itself.
 HOOKS = {"model_validator", "root_validator", "field_validator", "validator", "field_serializer",
          "model_serializer", "pre_init"}
-DATACLASS = {"dataclass", "dataclasses.dataclass", "pydantic.dataclasses.dataclass"}
+PYDANTIC_DATACLASS = "pydantic.dataclasses.dataclass"
+DATACLASS = {"dataclass", "dataclasses.dataclass", PYDANTIC_DATACLASS}
 # Bases that add neither parameters nor attributes that programs use.
 NEUTRAL = {"object", "builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol",
            "typing_extensions.Protocol", "typing_extensions.Generic", "collections.abc.Hashable"}
@@ -570,6 +571,12 @@ class Module:
                 out["kind"] = "data-kw" if words.get("kw_only") else "data"
                 if words.get("init") is False:
                     out["kind"] = ""
+                elif qualified == PYDANTIC_DATACLASS:
+                    # Unknown keywords are dropped, unless the configuration says otherwise.
+                    out["extra"] = "ignore"
+                    for k in d.keywords if isinstance(d, ast.Call) else []:
+                        if k.arg == "config":
+                            self.config(k.value, out)
             elif last == "deprecated":
                 out["deprecated"] = short(self.deprecated_by(d))
             elif last not in KEEPS and last not in ("total_ordering",):

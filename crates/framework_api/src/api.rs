@@ -238,8 +238,15 @@ impl<'a> Api<'a> {
                 };
                 let before = (0..first).rev().find(|n| !again(*n));
                 let since = before.map(|n| table.version(n + 1));
-                let until =
-                    (last + 1..table.releases.len() as u16).find(|n| !again(*n)).map(|n| table.version(n));
+                // Of a class of which nothing is known it is not said that it takes more.
+                let is_open = |number: u16| {
+                    let found = ask(View { api: self, at: Some((table.package, number)) });
+                    matches!(found, Found::Definition(d) if d.classes().any(|c| c.open))
+                };
+                let until = (last + 1..table.releases.len() as u16)
+                    .find(|n| !again(*n))
+                    .filter(|n| matches!(kind, FaultKind::NoModule | FaultKind::NoName { .. }) || !is_open(*n))
+                    .map(|n| table.version(n));
                 let judged = Judged {
                     package: table.package,
                     pinned,
@@ -740,7 +747,16 @@ impl View<'_> {
             return Takes::Unknown;
         }
         if mro.outside.is_empty() {
-            return Takes::No;
+            // The nearest data class has the constructor. One of pydantic states what is done with others.
+            let data = mro.classes.iter().find(|c| c.classes().any(|c| c.is_data));
+            let extra = || data.iter().flat_map(|d| d.classes()).filter_map(|c| c.extra);
+            return if extra().any(|e| e == Extra::Allowed) {
+                Takes::Unknown
+            } else if extra().any(|e| e == Extra::Ignored) {
+                Takes::Dropped
+            } else {
+                Takes::No
+            };
         }
         match classes().find_map(|c| c.extra) {
             Some(Extra::Forbidden) if classes().filter_map(|c| c.extra).all(|e| e == Extra::Forbidden) => {
