@@ -5,13 +5,13 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use framework_api::{Api, Arguments, Fault, FaultKind};
+use framework_api::{Api, Arguments, Fault, FaultKind, Requirement};
 use std::io::{BufRead, Write};
 
 fn main() -> std::io::Result<()> {
     let requirement = std::env::args().nth(1).unwrap_or_default();
     let (package, version) = requirement.split_once("==").unwrap_or((&requirement, ""));
-    let api = Api::new(|p| (p == package).then(|| format!("=={version}")));
+    let api = Api::new(|p| (p == package).then(|| Requirement::Releases(format!("=={version}"))));
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for line in std::io::stdin().lock().lines() {
         let line = line?;

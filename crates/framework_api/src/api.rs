@@ -11,8 +11,17 @@ use crate::table::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Returns the requirement of a package: `==1.2.0`, `>=1.0,<2`.
-type Pin<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
+/// Returns the requirement of a package.
+type Pin<'a> = Box<dyn Fn(&str) -> Option<Requirement> + 'a>;
+
+/// The requirement that a project states for a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Requirement {
+    /// Some releases: `==1.2.0`, `>=1.0,<2`.
+    Releases(String),
+    /// A repository, folder or archive: it may differ from every release, and is not judged.
+    Unreleased,
+}
 
 /// The releases that a project may have of each package.
 pub struct Api<'a> {
@@ -172,9 +181,9 @@ const MODEL_ATTRIBUTES: &[&str] = &[
 ];
 
 impl<'a> Api<'a> {
-    /// `pin` gives the requirement that a project states for a package, as `==1.2.0` or `>=1.0,<2`. Without
-    /// one, the releases of the last year count.
-    pub fn new(pin: impl Fn(&str) -> Option<String> + 'a) -> Api<'a> {
+    /// `pin` gives the requirement that a project states for a package. Without one, the releases of the last
+    /// year count.
+    pub fn new(pin: impl Fn(&str) -> Option<Requirement> + 'a) -> Api<'a> {
         Api { pin: Box::new(pin), views: RefCell::default() }
     }
 
@@ -187,6 +196,31 @@ impl<'a> Api<'a> {
     /// Returns true if a table tells of a module.
     pub fn knows(module: &str) -> bool {
         crate::table::is_root(module)
+    }
+
+    /// The name at the top of the packages that have a module: `agents`, `google.adk`.
+    pub fn root(module: &str) -> Option<&'static str> {
+        crate::table::root_of(module)
+    }
+
+    /// The packages that may have a module.
+    pub fn packages(module: &str) -> impl Iterator<Item = &'static str> {
+        tables_of(module).flat_map(|table| std::iter::once(table.package).chain(table.also.iter().copied()))
+    }
+
+    /// Returns true if a package that may have a module is found under the name of the module's root.
+    /// `agents` of `openai-agents` is not: that name alone does not tell that the package is meant.
+    ///
+    /// # Examples
+    /// ```
+    /// use framework_api::Api;
+    /// assert!(Api::is_named_after_its_package("langchain_core.tools"));
+    /// assert!(!Api::is_named_after_its_package("agents.models"));
+    /// ```
+    pub fn is_named_after_its_package(module: &str) -> bool {
+        let Some(root) = Api::root(module) else { return false };
+        let root = root.replace(['_', '.'], "-");
+        Api::packages(module).any(|package| package == root)
     }
 
     /// The fault of `from MODULE import NAME`, or of `import MODULE`.
@@ -245,7 +279,9 @@ impl<'a> Api<'a> {
                 };
                 let until = (last + 1..table.releases.len() as u16)
                     .find(|n| !again(*n))
-                    .filter(|n| matches!(kind, FaultKind::NoModule | FaultKind::NoName { .. }) || !is_open(*n))
+                    .filter(|n| {
+                        matches!(kind, FaultKind::NoModule | FaultKind::NoName { .. }) || !is_open(*n)
+                    })
                     .map(|n| table.version(n));
                 let judged = Judged {
                     package: table.package,
@@ -266,7 +302,8 @@ impl<'a> Api<'a> {
         }
         let pin = std::iter::once(&table.package).chain(&table.also).find_map(|p| (self.pin)(p));
         let view = match pin {
-            Some(requirement) => (table.matching(&requirement), true),
+            Some(Requirement::Releases(releases)) => (table.matching(&releases), true),
+            Some(Requirement::Unreleased) => (Releases::default(), true),
             None => (table.recent(), false),
         };
         self.views.borrow_mut().insert(table.package, view.clone());

@@ -4,8 +4,9 @@
 //! [`Api::name`] and [`Api::member`] return the faults that a use has in every one of them.
 //!
 //! ```
-//! use framework_api::{Api, Fault};
-//! let api = Api::new(|package| (package == "langgraph-prebuilt").then(|| "==1.0.2".into()));
+//! use framework_api::{Api, Fault, Requirement};
+//! let pin = Requirement::Releases("==1.0.2".into());
+//! let api = Api::new(|package| (package == "langgraph-prebuilt").then(|| pin.clone()));
 //! let fault = api.import("langgraph.prebuilt", Some("create_agent_executor"));
 //! assert!(matches!(fault, Some(Fault { .. })));
 //! assert_eq!(api.import("langgraph.prebuilt", Some("create_react_agent")).map(|f| f.raises), Some(false));
@@ -26,7 +27,7 @@ mod releases;
 mod source;
 mod table;
 
-pub use api::{Api, Arguments, Fault, FaultKind, Judged};
+pub use api::{Api, Arguments, Fault, FaultKind, Judged, Requirement};
 pub use source::{SupplyError, lacking, supply};
 
 #[cfg(test)]

@@ -29,8 +29,13 @@ impl Source {
 
     /// Returns true if the table tells of a module, by the first part of its name.
     pub(crate) fn tells_of(&self, module: &str) -> bool {
+        self.root_of(module).is_some()
+    }
+
+    /// The name at the top of a module that the table tells of.
+    pub(crate) fn root_of(&self, module: &str) -> Option<&'static str> {
         let is_within = |rest: &str| rest.is_empty() || rest.starts_with('.');
-        self.roots.iter().any(|root| module.strip_prefix(root).is_some_and(is_within))
+        self.roots.iter().find(|root| module.strip_prefix(**root).is_some_and(is_within)).copied()
     }
 
     /// The table; `None` if it is not there or can't be read.

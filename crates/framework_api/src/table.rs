@@ -16,6 +16,11 @@ pub(crate) fn is_root(module: &str) -> bool {
     SOURCES.iter().any(|source| source.tells_of(module))
 }
 
+/// The name at the top of the packages that have a module.
+pub(crate) fn root_of(module: &str) -> Option<&'static str> {
+    SOURCES.iter().find_map(|source| source.root_of(module))
+}
+
 /// First names of the modules that the tables tell of.
 pub(crate) fn roots() -> impl Iterator<Item = &'static str> {
     let roots = SOURCES.iter().flat_map(|source| source.roots.iter());

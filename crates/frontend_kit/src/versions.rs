@@ -6,7 +6,8 @@
 //!
 //! Invariant: pure and total. A file that is not understood adds nothing.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 /// Versions by package, names in lower case with `-`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,10 @@ pub struct Versions {
     least: HashMap<String, String>,
     /// Exclusive upper bounds from ranges.
     below: HashMap<String, String>,
+    /// Packages from a repository, folder or archive; none of them has an exact version.
+    unreleased: HashSet<String>,
+    /// Packages that are required, with a version or without.
+    names: HashSet<String>,
 }
 
 /// Packages that are remembered at most.
@@ -40,20 +45,48 @@ impl Versions {
     ];
 
     /// Returns true for the name of a list of requirements beside `requirements.txt`: `requirements-dev.txt`,
-    /// `requirements_ml.txt`.
+    /// `requirements_ml.txt`, also if the word is misspelled.
     ///
     /// # Examples
     /// ```
     /// let is = frontend_kit::Versions::is_requirements;
     /// assert!(is("requirements-dev.txt") && is("requirements.prod.txt") && is("dev-requirements.txt"));
+    /// assert!(is("requirments.txt") && is("requirement.txt") && is("Requirements.txt"));
     /// assert!(!is("requirements.txt") && !is("notes.txt") && !is("requirementsdoc.txt"));
     /// ```
     pub fn is_requirements(name: &str) -> bool {
-        let Some(stem) = name.strip_suffix(".txt") else { return false };
-        let apart =
-            |rest: &str, at: fn(&str) -> Option<char>| at(rest).is_some_and(|c| matches!(c, '-' | '_' | '.'));
-        stem.strip_prefix("requirements").is_some_and(|rest| apart(rest, |r| r.chars().next()))
-            || stem.strip_suffix("requirements").is_some_and(|rest| apart(rest, |r| r.chars().next_back()))
+        let lower = name.to_ascii_lowercase();
+        let Some(stem) = lower.strip_suffix(".txt") else { return false };
+        // A word with more letters is another one.
+        let is_slip = |word: &str| {
+            word.starts_with("req")
+                && word.len() <= "requirements".len() + 1
+                && diagnostics::nearest(word, ["requirements"]).is_some()
+        };
+        let is_meant = |word: &str| word == "requirements" || is_slip(word);
+        name != "requirements.txt" && stem.split(['-', '_', '.', ' ']).any(is_meant)
+    }
+
+    /// The text of a file that says versions. PowerShell writes it in UTF-16 with a byte order mark, which
+    /// installers read.
+    ///
+    /// # Examples
+    /// ```
+    /// let text = frontend_kit::Versions::text;
+    /// assert_eq!(text(b"\xff\xfea\0=\0"), "a=");
+    /// assert_eq!(text(b"\xef\xbb\xbfa="), "a=");
+    /// ```
+    pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+        let wide = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
+            let units: Vec<u16> = rest.as_chunks().0.iter().map(|pair| unit(*pair)).collect();
+            Cow::Owned(String::from_utf16_lossy(&units))
+        };
+        match bytes {
+            [0xff, 0xfe, rest @ ..] => wide(rest, u16::from_le_bytes),
+            [0xfe, 0xff, rest @ ..] => wide(rest, u16::from_be_bytes),
+            [0xef, 0xbb, 0xbf, rest @ ..] => String::from_utf8_lossy(rest),
+            _ => String::from_utf8_lossy(bytes),
+        }
     }
 
     /// Adds what a file says. `path` tells its kind.
@@ -96,18 +129,37 @@ impl Versions {
         self.below.get(&normal(package)).map(String::as_str)
     }
 
+    /// Returns true if a package is not installed from a release, but from a repository, folder or archive.
+    pub fn is_unreleased(&self, package: &str) -> bool {
+        self.unreleased.contains(&normal(package))
+    }
+
+    /// Returns true if a package is required, with a version or without.
+    pub fn names(&self, package: &str) -> bool {
+        self.names.contains(&normal(package))
+    }
+
     /// States the version of a package, over what files say.
     pub fn set(&mut self, package: &str, version: &str) {
+        self.unreleased.remove(&normal(package));
+        self.names.insert(normal(package));
         self.exact.insert(normal(package), version.to_string());
     }
 
     /// Adds what another knows and this does not.
     pub fn extend(&mut self, other: &Versions) {
-        let pairs = [
-            (&mut self.exact, &other.exact),
-            (&mut self.least, &other.least),
-            (&mut self.below, &other.below),
-        ];
+        let fresh = |package: &&String| !self.exact.contains_key(*package);
+        let unreleased: Vec<String> = other.unreleased.iter().filter(fresh).cloned().collect();
+        let exact: HashMap<String, String> = other
+            .exact
+            .iter()
+            .filter(|(package, _)| !self.unreleased.contains(*package))
+            .map(|(package, version)| (package.clone(), version.clone()))
+            .collect();
+        self.unreleased.extend(unreleased);
+        self.names.extend(other.names.iter().cloned());
+        let pairs =
+            [(&mut self.exact, &exact), (&mut self.least, &other.least), (&mut self.below, &other.below)];
         for (into, from) in pairs {
             for (package, version) in from {
                 into.entry(package.clone()).or_insert_with(|| version.clone());
@@ -121,23 +173,38 @@ impl Versions {
             .into_iter()
             .flatten()
             .map(|(package, version)| (package.as_str(), version.as_str()))
+            .chain(self.names.iter().map(|package| (package.as_str(), "")))
+            .chain(self.unreleased.iter().map(|package| (package.as_str(), "@")))
             .collect();
         all.sort_unstable();
         all.into_iter()
     }
 
-    /// `name = "x"` and `version = "1"` within one `[[package]]`.
+    /// `name = "x"`, `version = "1"` and perhaps a source within one `[[package]]`.
     fn lock(&mut self, text: &str) {
-        let mut name: Option<&str> = None;
-        for line in text.lines() {
-            let line = line.trim();
-            if line.starts_with("[[") {
-                name = None;
-            } else if let Some(value) = value_of(line, "name") {
-                name = Some(value);
-            } else if let (Some(value), Some(package)) = (value_of(line, "version"), name) {
-                put(&mut self.exact, package, value);
-                name = None;
+        for block in text.split("[[").skip(1) {
+            let values = |key: &str| block.lines().find_map(|line| value_of(line.trim(), key));
+            let Some(package) = values("name") else { continue };
+            let is_source = |line: &str| {
+                line.strip_prefix("source = {").is_some_and(is_unreleased_source)
+                    || value_of(line, "type")
+                        .is_some_and(|t| matches!(t, "git" | "directory" | "file" | "url"))
+            };
+            if block.lines().any(is_source) {
+                self.leave(package);
+            } else if let Some(version) = values("version") {
+                self.constraint(package, &format!("=={version}"));
+            }
+        }
+    }
+
+    /// Notes that a package is installed from no release.
+    fn leave(&mut self, package: &str) {
+        let package = normal(package);
+        if self.names.len() < MAX_PACKAGES {
+            self.names.insert(package.clone());
+            if !self.exact.contains_key(&package) {
+                self.unreleased.insert(package);
             }
         }
     }
@@ -162,6 +229,11 @@ impl Versions {
 
     /// `name[extra]==1.2 ; marker  # comment`.
     fn requirement(&mut self, line: &str) {
+        if let Some((_, fragment)) = line.split_once("#egg=") {
+            let end = fragment.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')));
+            self.leave(&fragment[..end.unwrap_or(fragment.len())]);
+            return;
+        }
         let line = line.split(['#', ';']).next().unwrap_or("").trim();
         if line.is_empty() || line.starts_with('-') {
             return;
@@ -173,7 +245,10 @@ impl Versions {
             Some(extras) => extras.split_once(']').map_or("", |(_, r)| r),
             None => rest,
         };
-        self.constraint(name, rest.trim());
+        match rest.trim_start().starts_with('@') {
+            true => self.leave(name),
+            false => self.constraint(name, rest.trim()),
+        }
     }
 
     /// Quoted requirements in lists, and `name = "^1.2"`.
@@ -190,6 +265,8 @@ impl Versions {
                     });
                 } else if value.starts_with('"') {
                     self.constraint(name.trim(), value.trim_matches('"'));
+                } else if value.strip_prefix('{').is_some_and(is_unreleased_source) {
+                    self.leave(name.trim());
                 }
             }
         }
@@ -252,6 +329,13 @@ impl Versions {
 
     /// `==1.2`, `>=1.2,<2`, `^1.2`; the parts of a range hold together.
     fn constraint(&mut self, package: &str, constraint: &str) {
+        let key = normal(package);
+        if !key.is_empty() && self.names.len() < MAX_PACKAGES {
+            self.names.insert(key.clone());
+        }
+        if self.unreleased.contains(&key) {
+            return;
+        }
         for part in constraint.split(',').map(str::trim) {
             if let Some(version) = part.strip_prefix("===").or_else(|| part.strip_prefix("==")) {
                 match version.strip_suffix(".*") {
@@ -320,6 +404,12 @@ fn normal(package: &str) -> String {
     package.to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
+/// Returns true if the entries of a table say that a package is from a repository, folder or archive.
+fn is_unreleased_source(entries: &str) -> bool {
+    let keys = ["git", "path", "url", "directory", "editable", "virtual", "workspace"];
+    entries.split([',', '{']).filter_map(|e| e.split_once('=')).any(|(key, _)| keys.contains(&key.trim()))
+}
+
 /// The value of `key = "value"`.
 fn value_of<'t>(line: &'t str, key: &str) -> Option<&'t str> {
     let rest = line.strip_prefix(key)?.trim_start().strip_prefix('=')?.trim();
@@ -352,6 +442,42 @@ mod tests {
         assert_eq!(pip.of("langgraph"), Some("0.6.1"));
         let node = read("package.json", "{\n \"dependencies\": {\n  \"flowise\": \"^3.0.1\"\n }\n}");
         assert_eq!(node.of("flowise"), Some("3.0.1"));
+    }
+
+    #[test]
+    fn a_package_from_no_release_has_no_exact_version() {
+        for (path, text) in [
+            (
+                "requirements.txt",
+                "google_adk[eval] @ git+https://example.com/adk.git@rich\ngoogle-adk==1.0.0\n",
+            ),
+            ("requirements.txt", "-e git+https://example.com/adk.git#egg=google-adk\n"),
+            ("pyproject.toml", "dependencies = [\"google-adk @ git+https://example.com/adk.git@rich\"]\n"),
+            (
+                "pyproject.toml",
+                "dependencies = [\n  \"google-adk\",\n]\n[tool.uv.sources]\ngoogle-adk = { git = \"x\" }\n",
+            ),
+            ("uv.lock", "[[package]]\nname = \"google-adk\"\nversion = \"1.0\"\nsource = { git = \"x\" }\n"),
+            (
+                "poetry.lock",
+                "[[package]]\nname = \"google-adk\"\nversion = \"1.0\"\n[package.source]\ntype = \"git\"\n",
+            ),
+        ] {
+            let mut found = read(path, text);
+            let known =
+                (found.exact("google-adk"), found.is_unreleased("google-adk"), found.names("google-adk"));
+            assert_eq!(known, (None, true, true), "{text}");
+            // What is farther away, or comes after, counts less.
+            found.extend(&read("requirements.txt", "google-adk==1.0.0\n"));
+            assert_eq!(found.exact("google-adk"), None);
+            let mut near = read("requirements.txt", "google-adk==1.0.0\n");
+            near.extend(&read(path, text));
+            assert_eq!((near.exact("google-adk"), near.is_unreleased("google-adk")), (Some("1.0.0"), false));
+        }
+        let lock = "[[package]]\nname = \"crewai\"\nversion = \"1.0\"\nsource = { registry = \"https://pypi.org/simple\" }\n";
+        assert_eq!(read("uv.lock", lock).exact("crewai"), Some("1.0"));
+        let bare = read("requirements.txt", "crewai\n");
+        assert!(bare.names("crewai") && !bare.names("langchain") && bare.of("crewai").is_none());
     }
 
     #[test]

@@ -8,9 +8,9 @@
 
 use crate::{Check, RULES, Rule};
 use diagnostics::{Applicability, Diagnostic, Fix, Level, Span, clip};
-use framework_api::{Api, Arguments, Fault, FaultKind};
+use framework_api::{Api, Arguments, Fault, FaultKind, Requirement};
 use frontend_kit::{File, Project, Versions};
-use python::{CallUse, Target};
+use python::{CallUse, ImportUse, Target};
 use std::collections::HashSet;
 
 /// A use of a framework that goes wrong.
@@ -92,7 +92,7 @@ pub fn concerns(file: &File) -> bool {
 /// The findings of the rules about uses in the first file of a project.
 pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
     let Some(file) = project.files.first().filter(|f| concerns(f)) else { return Vec::new() };
-    let hides = |package: &&str| !has_parent(&file.path, &format!("{package}.py"), project);
+    let hides = |_: &&str| !is_in_package(&file.path, project);
     let hidden = own_name_imported(file).filter(hides).and_then(|package| {
         let imports = &file.python.as_ref()?.uses().imports;
         let first = imports.iter().find(|i| !i.guarded && first_name(&i.module) == package)?;
@@ -125,39 +125,98 @@ fn own_name_imported(file: &File) -> Option<&str> {
     imported.iter().any(|i| i.level == 0 && i.qualified().any(|full| is_own(&full))).then_some(name)
 }
 
-/// Returns true if the folder in which a path names a module is a package of the project. What is in one is
-/// not imported by its own name.
-fn has_parent(path: &str, suffix: &str, project: &Project) -> bool {
-    let parent = format!("{}__init__.py", &path[..path.len() - suffix.len()]);
-    project.files.iter().any(|other| other.python.is_some() && other.path == parent)
+/// Returns true if a folder has an `__init__.py` in the project.
+fn is_package(folder: &str, project: &Project) -> bool {
+    let initializer = format!("{folder}__init__.py");
+    project.files.iter().any(|other| other.python.is_some() && other.path == initializer)
 }
 
-/// The requirement of a package: an exact version, or the bounds of a range.
-fn requirement(versions: &Versions, package: &str) -> Option<String> {
+/// Returns true if the folder of a file, or one around it, is a package of the project. What is in one is
+/// imported by a longer name, and as a rule not run as a program.
+fn is_in_package(path: &str, project: &Project) -> bool {
+    path.char_indices()
+        .filter(|(_, c)| matches!(c, '/' | '\\'))
+        .any(|(at, _)| is_package(&path[..=at], project))
+}
+
+/// The requirement of a package: an exact version, the bounds of a range, or a source that is no release.
+fn requirement(versions: &Versions, package: &str) -> Option<Requirement> {
+    if versions.is_unreleased(package) {
+        return Some(Requirement::Unreleased);
+    }
     if let Some(exact) = versions.exact(package) {
-        return Some(format!("=={exact}"));
+        return Some(Requirement::Releases(format!("=={exact}")));
     }
     let least = versions.of(package).map(|v| format!(">={v}"));
     let below = versions.below(package).map(|v| format!("<{v}"));
     match (least, below) {
         (None, None) => None,
-        (least, below) => Some([least, below].into_iter().flatten().collect::<Vec<_>>().join(",")),
+        (least, below) => {
+            let bounds: Vec<String> = [least, below].into_iter().flatten().collect();
+            Some(Requirement::Releases(bounds.join(",")))
+        }
     }
 }
 
 /// Returns true if a module of the project shadows one of a package.
-fn is_local(module: &str, project: &Project) -> bool {
+fn is_shadowed(module: &str, project: &Project) -> bool {
     let path = module.replace('.', "/");
     let root = path.split('/').next().unwrap_or(&path);
     // `google` is shared by many distributions; what is below it decides.
     let roots = [format!("{root}/__init__.py"), format!("{root}.py")];
     let whole = [format!("{path}/__init__.py"), format!("{path}.py")];
-    let ends = |p: &str, suffix: &str| {
-        p.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '\\']))
-    };
     project.files.iter().filter(|f| f.python.is_some()).any(|f| {
-        let Some(suffix) = roots.iter().chain(&whole).find(|s| ends(&f.path, s)) else { return false };
-        !has_parent(&f.path, suffix, project) && own_name_imported(f).is_none()
+        let folder = roots.iter().chain(&whole).find_map(|suffix| folder_of(&f.path, suffix));
+        folder.is_some_and(|folder| !is_package(folder, project)) && own_name_imported(f).is_none()
+    })
+}
+
+/// The folder in which a path has a relative path: all before it, up to a separator.
+fn folder_of<'p>(path: &'p str, relative: &str) -> Option<&'p str> {
+    path.strip_suffix(relative).filter(|folder| folder.is_empty() || folder.ends_with(['/', '\\']))
+}
+
+/// The folders in which a path goes through a relative path that ends in a separator.
+fn folders_through<'p>(path: &'p str, relative: &str) -> impl Iterator<Item = &'p str> {
+    let before = path.match_indices(relative).map(|(at, _)| &path[..at]);
+    before.filter(|folder| folder.is_empty() || folder.ends_with(['/', '\\']))
+}
+
+/// Returns true if an import of a framework's module finds, or may be meant to find, one of the project.
+///
+/// A folder or module shadows a package by Python's rules if it has an `__init__.py` and any folder around it
+/// is on the path, which depends on the program that runs. A folder without one gives way to an installed
+/// package. Whether that is installed is known only if its modules have its name or the project requires it.
+fn is_local(import: &ImportUse, project: &Project) -> bool {
+    if is_shadowed(&import.module, project) {
+        return true;
+    }
+    let Some(root) = Api::root(&import.module) else { return false };
+    let root = format!("{}/", root.replace('.', "/"));
+    let module = format!("{}/", import.module.replace('.', "/"));
+    let named = import.name.as_ref().map(|name| format!("{module}{name}/"));
+    // Below the root a module is found by its whole path.
+    let below = [Some(module).filter(|m| *m != root), named];
+    let modules = || project.files.iter().filter(|f| f.python.is_some());
+    let mut found: Vec<&str> = Vec::new();
+    for whole in below.iter().flatten() {
+        let as_file = format!("{}.py", whole.trim_end_matches('/'));
+        found.extend(modules().filter_map(|f| folder_of(&f.path, &as_file)));
+        found.extend(modules().flat_map(|f| folders_through(&f.path, whole)));
+    }
+    let telling = Api::is_named_after_its_package(&import.module);
+    if found.iter().any(|folder| !telling || is_package(&format!("{folder}{root}"), project)) {
+        return true;
+    }
+    let required = || Api::packages(&import.module).any(|package| project.versions.names(package));
+    if telling || required() {
+        return false;
+    }
+    // A folder without `__init__.py` has no names but those of its modules.
+    let only_root = import.name.is_some() && below[0].is_none();
+    modules().any(|f| {
+        folders_through(&f.path, &root)
+            .any(|folder| !only_root || is_package(&format!("{folder}{root}"), project))
     })
 }
 
@@ -166,20 +225,15 @@ fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
     let uses = source.uses();
     let api = Api::new(|package| requirement(&project.versions, package));
     let mut out: Vec<FaultyUse> = Vec::new();
-    let mut local: HashSet<String> = HashSet::new();
+    let known = || uses.imports.iter().filter(|import| Api::knows(&import.module));
+    let local: HashSet<&str> = known()
+        .filter(|import| uses.patched.contains(&import.module) || is_local(import, project))
+        .map(|import| first_name(&import.module))
+        .collect();
     let mut imported: HashSet<String> = HashSet::new();
     // Imports that fail: what is done with their names is no finding of its own.
     let mut failed: HashSet<String> = HashSet::new();
-    for import in &uses.imports {
-        if !Api::knows(&import.module) {
-            continue;
-        }
-        let root = first_name(&import.module);
-        if local.contains(root) || is_local(&import.module, project) || uses.patched.contains(&import.module)
-        {
-            local.insert(root.to_string());
-            continue;
-        }
+    for import in known().filter(|import| !local.contains(first_name(&import.module))) {
         let path = import.name.as_ref().map_or(import.module.clone(), |n| format!("{}.{n}", import.module));
         imported.insert(path.clone());
         if import.guarded || uses.patched.contains(&path) {

@@ -100,7 +100,7 @@ impl Packages {
         for name in Versions::FILES.iter().map(|n| n.to_string()).chain(requirements(folder)) {
             let path = folder.join(name).display().to_string();
             if let Ok(bytes) = read_bytes(&path) {
-                said.get_or_insert_default().read(&path, &String::from_utf8_lossy(&bytes));
+                said.get_or_insert_default().read(&path, &Versions::text(&bytes));
             }
         }
         let said = said.map(Arc::new);
@@ -114,6 +114,18 @@ impl Packages {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requirements_in_utf_16_and_under_a_misspelled_name_say_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(".git")).unwrap();
+        let wide: Vec<u8> =
+            "\u{feff}google-adk==1.0.0\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(dir.path().join("requirements.txt"), wide).unwrap();
+        std::fs::write(dir.path().join("requirments.txt"), "langchain==0.3.27\n").unwrap();
+        let found = versions(&dir.path().join("main.py"));
+        assert_eq!((found.exact("google-adk"), found.exact("langchain")), (Some("1.0.0"), Some("0.3.27")));
+    }
 
     #[test]
     fn all_lists_of_requirements_say_versions() {
