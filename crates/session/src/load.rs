@@ -81,9 +81,16 @@ impl Loaded {
 const PLAN_TOOLS: &str = "tools.agent";
 
 /// The files under a directory that are accepted by their path, in a stable order; what .gitignore names is
-/// left out, and what is hidden. Paths under `.` have no `./` before them.
+/// left out, what is hidden, and packages that were installed. Paths under `.` have no `./` before them.
 pub fn files_under(directory: &Path, accepts: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files_and_hidden(directory, |_| false, accepts)
+}
+
+/// Returns true for a folder of packages that were installed: a virtual environment of Python, whatever its
+/// name, or the folder of packages in one. Nobody edits what is in it.
+pub(crate) fn is_installed(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|t| t.is_dir())
+        && (entry.file_name() == "site-packages" || entry.path().join("pyvenv.cfg").is_file())
 }
 
 /// Returns the files, also hidden ones and those in hidden folders with the given names.
@@ -94,7 +101,7 @@ pub fn files_and_hidden(
 ) -> Vec<PathBuf> {
     let seen = move |e: &ignore::DirEntry| {
         let name = e.file_name().to_string_lossy();
-        e.depth() == 0 || !name.starts_with('.') || hidden(&name)
+        e.depth() == 0 || !is_installed(e) && (!name.starts_with('.') || hidden(&name))
     };
     let mut files: Vec<PathBuf> = ignore::WalkBuilder::new(directory)
         .require_git(false)
@@ -712,7 +719,28 @@ fn rows(sources: &mut Sources, program: &str, set: &DataSet) -> Result<Vec<Row>,
 
 #[cfg(all(test, feature = "frameworks"))]
 mod tests {
-    use super::main_of;
+    use super::{files_under, main_of};
+
+    #[test]
+    fn installed_packages_are_not_walked() {
+        let dir = tempfile::tempdir().unwrap();
+        let texts =
+            ["py312/pyvenv.cfg", "py312/share/a.py", "lib/site-packages/b.py", "tools/c.py", "main.py"];
+        for text in texts {
+            let path = dir.path().join(text);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let names = |folder: &str| -> Vec<String> {
+            let found = files_under(&dir.path().join(folder), |p| p.ends_with(".py"));
+            found.iter().map(|p| p.file_name().unwrap().display().to_string()).collect()
+        };
+        assert_eq!(names(""), ["main.py", "c.py"]);
+        // A directory that is named is walked.
+        assert_eq!(names("py312"), ["a.py"]);
+        let around = crate::project_files::around(&dir.path().join("main.py"));
+        assert!(around.len() == 1 && around[0].ends_with("c.py"), "{around:?}");
+    }
 
     /// As with `--save /dev/stdout`: it was removed, and a file took its place.
     #[cfg(unix)]

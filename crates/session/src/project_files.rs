@@ -5,7 +5,7 @@
 //! Invariant: what is taken of a project that is too large to be read whole is what is nearest to the file,
 //! not what its names put first.
 
-use crate::load::{Kind, read_bytes};
+use crate::load::{Kind, is_installed, read_bytes};
 use diagnostics::FileId;
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Modules};
@@ -81,7 +81,7 @@ struct FileList(Vec<(PathBuf, u64)>);
 fn project_files(root: &Path, wanted: impl Fn(&str) -> bool) -> FileList {
     let accepts = |e: &ignore::DirEntry| {
         let name = e.file_name().to_string_lossy();
-        !matches!(&*name, "node_modules" | "site-packages" | "venv" | "__pycache__")
+        e.depth() == 0 || !is_installed(e) && !matches!(&*name, "node_modules" | "venv" | "__pycache__")
     };
     let files = ignore::WalkBuilder::new(root)
         .require_git(false)
