@@ -55,7 +55,10 @@ pub(crate) fn root_of(own: &Path) -> &Path {
     const MARKS: &[&str] =
         &["pyproject.toml", "setup.py", "requirements.txt", "uv.lock", "langgraph.json", ".git"];
     let marked = own.ancestors().take(MAX_PARENTS).find(|f| MARKS.iter().any(|m| f.join(m).exists()));
-    let package = own.ancestors().take(MAX_PARENTS).find(|f| !f.join("__init__.py").exists());
+    let is_package = |folder: &Path| folder.join("__init__.py").exists();
+    // A folder without `__init__.py` in a package is a part of it.
+    let is_outside = |folder: &&Path| !is_package(folder) && !folder.parent().is_some_and(is_package);
+    let package = own.ancestors().take(MAX_PARENTS).find(is_outside);
     marked.or(package).unwrap_or(own)
 }
 
@@ -278,6 +281,16 @@ mod tests {
 
     fn listed(files: impl Iterator<Item = String>) -> FileList {
         FileList(files.map(|p| (PathBuf::from(p), 10)).collect())
+    }
+
+    #[test]
+    fn a_folder_in_a_package_is_of_its_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let templates = dir.path().join("app/templates");
+        std::fs::create_dir_all(&templates).unwrap();
+        assert_eq!(root_of(&templates), templates);
+        std::fs::write(dir.path().join("app/__init__.py"), "").unwrap();
+        assert_eq!(root_of(&templates), dir.path());
     }
 
     #[test]
