@@ -755,7 +755,15 @@ impl View<'_> {
                     }
                 }
                 if !goes_on {
-                    return if dropped { Takes::Dropped } else { Takes::No };
+                    // Pydantic replaces the constructor of a data class: its own is for type checkers.
+                    let replaced = || class.classes().filter(|c| c.is_data).filter_map(|c| c.extra);
+                    return if replaced().any(|e| e == Extra::Allowed) {
+                        Takes::Unknown
+                    } else if dropped || replaced().any(|e| e == Extra::Ignored) {
+                        Takes::Dropped
+                    } else {
+                        Takes::No
+                    };
                 }
             }
             let fields = self.own(class, "__fields__");
