@@ -12,8 +12,9 @@ use analysis::flow;
 use core_ir::{Data, ModelRoutes};
 use diagnostics::{Sources, has_errors};
 use runtime::trace::Head;
-use runtime::{Models, Stores, Tools};
+use runtime::{Limits, Models, RunReport, Stores, Tools};
 use serde_json::{Value, json};
+use session::limits::spend;
 use session::load::{self, Problem, replace_file};
 use session::planning::{self, Draft, PlanOptions, Planning, Step, Toolset, WRITTEN};
 use session::preflight::Gate;
@@ -42,12 +43,12 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
         Some(first) => Some(first.request.as_str().into()),
         None => args.request.as_deref().map(Into::into),
     };
-    let mut exchange = Exchange::new(ui, args, &session, request.clone(), scripted.clone())?;
+    let all = world.limits(&session.settings).map_err(|e| setup::refuse(ui, e))?;
+    let mut exchange = Exchange::new(ui, args, &session, request.clone(), (scripted.clone(), all))?;
     let mut draft = match kept.front() {
         Some(first) => exchange.draft(&first.plan),
         None => exchange.first()?,
     };
-    let all = world.limits(&session.settings).map_err(|e| setup::refuse(ui, e))?;
     // What was told before the run was interrupted was within the number of that time.
     let errors = args.replan_errors.max(u32::try_from(kept.len().saturating_sub(1)).unwrap_or(u32::MAX));
     let mut replanning = Replanning::new(errors, &machine_config(None, exchange.planning.policy()));
@@ -90,7 +91,8 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
             plan: args.plan.is_none().then(|| draft_text.into()),
             journal: Some((options, name)),
             models: scripted.as_ref(),
-            follows: replanning.follows().map(|follows| (follows, replanning.limits(&all))),
+            follows: replanning.follows(),
+            limits: Some(exchange.left.clone()),
             sources: Some(&sources),
         };
         let trace = match &mut trace {
@@ -98,6 +100,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
             None => trace.insert(TraceFile::create(ui, &world)?),
         };
         let (mut ran, _) = trace.run(ui, running, &sources, &head)?;
+        use_up(&mut exchange.left, &ran.report);
         if let Some(told) = replanning.after(&outline, &ran.report) {
             trace.add(ui, &told.trace_line())?;
             if let Some(next) = kept.front().filter(|_| repeated.is_some()) {
@@ -163,6 +166,8 @@ struct Exchange<'a> {
     refusals: bool,
     /// Script that plays the planner, if no model does.
     scripted: Option<Models>,
+    /// Rest of the limits after all that was done for the request.
+    left: Limits,
 }
 
 impl<'a> Exchange<'a> {
@@ -171,7 +176,7 @@ impl<'a> Exchange<'a> {
         args: &'a PlanArgs,
         session: &Session,
         request: Option<Arc<str>>,
-        scripted: Option<Models>,
+        (scripted, left): (Option<Models>, Limits),
     ) -> Result<Exchange<'a>, Exit> {
         let mut sources = Sources::new();
         let loading = session.settings.loading(args.world.policy.as_deref());
@@ -193,6 +198,7 @@ impl<'a> Exchange<'a> {
             routes: session.model_settings().routes(&session.settings.environment),
             refusals: session.options.run_refused,
             scripted,
+            left,
         })
     }
 
@@ -213,10 +219,10 @@ impl<'a> Exchange<'a> {
 
     /// Has a plan written, again and again as long as its findings say that it can't run.
     fn write(&mut self, mut prompt: String) -> Result<Draft, Exit> {
-        let Exchange { ui, args, planning, tools, stores, routes, refusals, scripted } = self;
+        let Exchange { ui, args, planning, tools, stores, routes, refusals, scripted, left } = self;
         let gate = Gate { tools, stores, routes, refusals: *refusals };
         loop {
-            match planning.reply(&ask(ui, args, scripted.as_ref(), &prompt)?, &gate) {
+            match planning.reply(&ask(ui, args, scripted.as_ref(), &prompt, left)?, &gate) {
                 Step::Done(draft) => return Ok(*draft),
                 Step::Again { prompt: next, findings } => {
                     let first = first(&findings);
@@ -258,12 +264,23 @@ fn first(found: &[(u32, String)]) -> String {
     found.first().map_or_else(String::new, |(line, what)| format!("line {line}: {}", diagnostics::clip(what)))
 }
 
-/// Asks the planner, in a run of its own without tools and policy.
-fn ask(ui: &Ui, args: &PlanArgs, scripted: Option<&Models>, prompt: &str) -> Result<String, Exit> {
+/// Takes what a run has used off the limits.
+fn use_up(left: &mut Limits, report: &RunReport) {
+    spend(left, &report.usage);
+    left.timeout = left.timeout.map(|most| most.saturating_sub(report.elapsed));
+}
+
+/// Asks the planner, in a run of its own without tools and policy, within the limits that are left.
+fn ask(
+    ui: &Ui,
+    args: &PlanArgs,
+    scripted: Option<&Models>,
+    prompt: &str,
+    left: &mut Limits,
+) -> Result<String, Exit> {
     let options = WorldArgs {
         model: args.planner.clone().or_else(|| args.world.model.clone()),
         pull: args.world.pull,
-        timeout: args.world.timeout,
         ..WorldArgs::default()
     };
     let session = setup::session(ui, &options)?;
@@ -279,9 +296,11 @@ fn ask(ui: &Ui, args: &PlanArgs, scripted: Option<&Models>, prompt: &str) -> Res
         journal: None,
         models: scripted,
         follows: None,
+        limits: Some(left.clone()),
         sources: None,
     };
     let (ran, _) = world(ui, running, &mut |_| {})?;
+    use_up(left, &ran.report);
     if let Ok(value) = &ran.result
         && let Some(Data::Str(reply)) = value.data()
     {

@@ -88,6 +88,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         journal: Some((options, name)),
         models: None,
         follows: None,
+        limits: None,
         sources: Some(&sources),
     };
     let (report, has_input) = match traced(ui, running, &sources, &head) {
@@ -188,6 +189,7 @@ pub fn eval(ui: &Ui, args: &EvalArgs) -> Exit {
         journal: None,
         models: None,
         follows: None,
+        limits: None,
         sources: None,
     };
     let report = match traced(ui, running, &sources, &head) {
@@ -433,8 +435,10 @@ pub(super) struct Running<'a> {
     pub journal: Option<(JournalOptions, String)>,
     /// Models that are there already.
     pub models: Option<&'a Models>,
-    /// Earlier runs for the same request, and what they left of the limits.
-    pub follows: Option<(Follows, Limits)>,
+    /// Earlier runs for the same request.
+    pub follows: Option<Follows>,
+    /// Rest of the limits after other work for the request, if there was any.
+    pub limits: Option<Limits>,
     /// Files of the program, which a journal keeps.
     pub sources: Option<&'a Sources>,
 }
@@ -446,11 +450,23 @@ pub(super) fn world(
     running: Running<'_>,
     watch: &mut (dyn FnMut(RunEvent<'_>) + Send),
 ) -> Result<(Ran, bool), Exit> {
-    let Running { session, args, code, policy, input, request, plan, journal, models, follows, sources } =
-        running;
-    let (follows, limits) = match follows {
-        Some((follows, limits)) => (Some(follows), limits),
-        None => (None, args.limits(&session.settings).map_err(|e| refuse(ui, e))?),
+    let Running {
+        session,
+        args,
+        code,
+        policy,
+        input,
+        request,
+        plan,
+        journal,
+        models,
+        follows,
+        limits,
+        sources,
+    } = running;
+    let limits = match limits {
+        Some(limits) => limits,
+        None => args.limits(&session.settings).map_err(|e| refuse(ui, e))?,
     };
     let models = match models {
         Some(models) => models.clone(),

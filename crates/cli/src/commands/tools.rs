@@ -145,6 +145,7 @@ fn call(
         journal: None,
         models: None,
         follows: None,
+        limits: None,
         sources: None,
     };
     let (report, _) = world(ui, running, &mut |_| {})?;

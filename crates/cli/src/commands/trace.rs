@@ -180,6 +180,7 @@ fn unkept(ui: &Ui, args: &TraceArgs, place: &JournalPlace) -> Result<Traced, Exi
         journal: Some((journal, info.name.clone())),
         models: None,
         follows: None,
+        limits: None,
         sources: None,
     };
     let traced = recorded(ui, args, running, &sources, &head)?;
@@ -249,6 +250,7 @@ fn run(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
         journal: None,
         models: None,
         follows: None,
+        limits: None,
         sources: None,
     };
     recorded(ui, args, running, &sources, &head)

@@ -135,6 +135,29 @@ fn a_script_plays_the_planner_and_the_model_that_reads() {
     assert!(said(&out).contains("cannot read `none.json`"), "{}", said(&out));
 }
 
+/// The limits are those of all that is done for the request: the planner's calls count, and so do those of
+/// the plan. The planner had none.
+#[test]
+fn the_planner_is_within_the_limits() {
+    let (address, seen) = server(vec![], "true");
+    let dir = folder(&address);
+    let replies = serde_json::json!(["```python\npaay(1)\n```", GOOD, "true"]).to_string();
+    std::fs::write(dir.path().join("replies.json"), replies).unwrap();
+    let request = ["plan", "Pay the bill bill.txt to DE12 if it is overdue", "--policy", "policy.toml"];
+    for (most, paid) in [("1", false), ("2", false), ("3", true)] {
+        let options = ["--script", "replies.json", "--max-calls", most];
+        let out = entail(dir.path(), &[&request[..], &MODELS[..], &options].concat());
+        assert_eq!(
+            (out.status.success(), dir.path().join("paid").exists()),
+            (paid, paid),
+            "{most}: {}",
+            said(&out)
+        );
+        assert_eq!(said(&out).contains("error[budget]"), !paid, "{most}: {}", said(&out));
+    }
+    assert!(seen.lock().unwrap().is_empty(), "no model is asked");
+}
+
 /// Without `--planner`, the model of the command line plans.
 #[test]
 fn the_model_of_the_command_line_is_the_planner_without_another() {

@@ -325,6 +325,7 @@ impl<'a> Repl<'a> {
             journal: None,
             models: Some(&self.models),
             follows: None,
+            limits: None,
             sources: None,
         };
         let (report, _) = run::world(ui, running, &mut watch)?;
