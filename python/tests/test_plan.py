@@ -237,7 +237,8 @@ except PolicyError:
     assert question.asked == asked[0]
     assert (question.asked.tool, question.asked.args) == ("pay", {"to": "eve", "amount": 5})
     assert question.asked.labels["to"] == ["U"]
-    assert question.asked.decided is False
+    # Taking the text apart may fail, so what was read decides that the call is reached.
+    assert question.asked.decided is True
     assert any("read_mail" in why for why in question.asked.why["to"])
     assert question.approved is bool(paid)
     assert question.why_not == (says if isinstance(says, str) else None)

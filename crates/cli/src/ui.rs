@@ -90,6 +90,7 @@ impl Ui {
     }
 
     /// Returns true if results go to a terminal on which they can be drawn again.
+    #[cfg(feature = "mcp")]
     pub fn can_redraw(&self) -> bool {
         !self.is_dumb && std::io::stdout().is_terminal()
     }
