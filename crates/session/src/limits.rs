@@ -47,8 +47,9 @@ pub fn approval_lifetime(seconds: Option<f64>) -> Duration {
     Duration::try_from_secs_f64(seconds.unwrap_or(USUAL)).unwrap_or(Duration::MAX)
 }
 
-/// Takes what was used off the limits of what follows.
-pub fn spend(limits: &mut Limits, usage: &Usage) {
+/// Takes what was used, and the time that it took, off the limits of what follows.
+pub fn spend(limits: &mut Limits, usage: &Usage, elapsed: Duration) {
+    limits.timeout = limits.timeout.map(|most| most.saturating_sub(elapsed));
     let less = |most: &mut Option<u64>, used: u64| *most = most.map(|most| most.saturating_sub(used));
     less(&mut limits.max_model_calls, usage.model_calls);
     less(&mut limits.max_tool_calls, usage.tool_calls);

@@ -144,8 +144,7 @@ impl Replanning {
     /// The rest of these limits after earlier runs and other work for the request.
     pub fn limits(&self, all: &Limits) -> Limits {
         let mut limits = all.clone();
-        spend(&mut limits, &self.usage);
-        limits.timeout = limits.timeout.map(|most| most.saturating_sub(self.elapsed));
+        spend(&mut limits, &self.usage, self.elapsed);
         limits
     }
 

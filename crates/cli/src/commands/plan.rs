@@ -12,7 +12,7 @@ use analysis::flow;
 use core_ir::{Data, ModelRoutes};
 use diagnostics::{Sources, has_errors};
 use runtime::trace::Head;
-use runtime::{Limits, Models, RunReport, Stores, Tools};
+use runtime::{Limits, Models, Stores, Tools};
 use serde_json::{Value, json};
 use session::limits::spend;
 use session::load::{self, Problem, replace_file};
@@ -100,7 +100,7 @@ fn carry_out(ui: &Ui, args: &PlanArgs) -> Result<Exit, Exit> {
             None => trace.insert(TraceFile::create(ui, &world)?),
         };
         let (mut ran, _) = trace.run(ui, running, &sources, &head)?;
-        use_up(&mut exchange.left, &ran.report);
+        spend(&mut exchange.left, &ran.report.usage, ran.report.elapsed);
         if let Some(told) = replanning.after(&outline, &ran.report) {
             trace.add(ui, &told.trace_line())?;
             if let Some(next) = kept.front().filter(|_| repeated.is_some()) {
@@ -264,12 +264,6 @@ fn first(found: &[(u32, String)]) -> String {
     found.first().map_or_else(String::new, |(line, what)| format!("line {line}: {}", diagnostics::clip(what)))
 }
 
-/// Takes what a run has used off the limits.
-fn use_up(left: &mut Limits, report: &RunReport) {
-    spend(left, &report.usage);
-    left.timeout = left.timeout.map(|most| most.saturating_sub(report.elapsed));
-}
-
 /// Asks the planner, in a run of its own without tools and policy, within the limits that are left.
 fn ask(
     ui: &Ui,
@@ -300,7 +294,7 @@ fn ask(
         sources: None,
     };
     let (ran, _) = world(ui, running, &mut |_| {})?;
-    use_up(left, &ran.report);
+    spend(left, &ran.report.usage, ran.report.elapsed);
     if let Ok(value) = &ran.result
         && let Some(Data::Str(reply)) = value.data()
     {

@@ -32,7 +32,7 @@ pub enum Observer {
 
 impl Observer {
     pub const ALL: [Observer; 3] = [Observer::Trusted, Observer::Public, Observer::Both];
-    /// Those of a lattice of sources and readers.
+    /// The observers of the lattice `sources-readers`.
     pub const OF_SETS: [Observer; 4] = [Observer::Trusted, Observer::Public, Observer::Both, Observer::Bob];
 
     fn spec(self) -> LabelSpec {

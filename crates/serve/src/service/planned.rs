@@ -192,7 +192,7 @@ impl Planner {
             let strand = strands.next().unwrap_or_default();
             let report = self.ask((&prompt, strand), handlers, &limits, cancel, note).await;
             usage = sum(&usage, &report.usage);
-            spend(&mut limits, &report.usage);
+            spend(&mut limits, &report.usage, Duration::ZERO);
             let reply = match report.result.map(|value| value.data()) {
                 Ok(Some(Data::Str(reply))) => reply.to_string(),
                 Ok(_) => String::new(),
