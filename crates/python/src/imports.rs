@@ -1,12 +1,14 @@
 //! Import statements of a module, the names to which it gives values, and the methods that it calls.
 //!
-//! Entry points: [`Source::imported`], [`Source::sets`], [`Source::calls`]. All read the syntax tree:
+//! Entry points: [`Source::imported`], [`Source::sets`], [`Source::passes`],
+//! [`Source::passed_texts`], [`Source::calls`]. All read the syntax tree:
 //! comments and texts say nothing.
 
 use crate::Source;
 use crate::uses::with_stack;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, Keyword, Parameter, ParameterWithDefault, Stmt};
+use ruff_python_ast::{Alias, Expr, Keyword, Parameter, ParameterWithDefault, Stmt};
+use std::collections::BTreeSet;
 
 /// A module that an import statement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,9 @@ pub struct Imported {
     pub module: String,
     /// Names imported from it. Empty for `import MODULE`.
     pub names: Vec<String>,
+    /// Names that the module has for what is imported: of `import a.b` the name `a`, of `import a as b` and
+    /// `from a import c as b` the name `b`.
+    pub bound: Vec<String>,
 }
 
 impl Imported {
@@ -26,7 +31,8 @@ impl Imported {
     /// # Examples
     /// ```
     /// use python::Imported;
-    /// let import = Imported { level: 0, module: "google".into(), names: vec!["adk".into()] };
+    /// let names = vec!["adk".to_string()];
+    /// let import = Imported { level: 0, module: "google".into(), bound: names.clone(), names };
     /// assert_eq!(import.qualified().collect::<Vec<_>>(), ["google", "google.adk"]);
     /// ```
     pub fn qualified(&self) -> impl Iterator<Item = String> {
@@ -74,11 +80,78 @@ impl Source {
         if !self.text.contains(name) {
             return false;
         }
-        let mut sets = Sets { name, found: false };
+        let mut sets = Sets { name, items_only: false, found: false };
         for statement in self.body() {
             sets.visit_stmt(statement);
         }
         sets.found
+    }
+
+    /// Returns true if the module sets an item by this key, other than in a display.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let sets = |text: &str| python::Source::new(FileId(0), "m.py", text.into()).sets_item("a");
+    /// assert!(sets("if x:\n    ways['a'] = 'b'"));
+    /// assert!(!sets("ways = {'a': 'b'}") && !sets("a = 1") && !sets("f(a=1)"));
+    /// ```
+    pub fn sets_item(&self, key: &str) -> bool {
+        if !self.text.contains(key) {
+            return false;
+        }
+        let mut sets = Sets { name: key, items_only: true, found: false };
+        for statement in self.body() {
+            sets.visit_stmt(statement);
+        }
+        sets.found
+    }
+
+    /// Names that the module passes on: those in the value of a keyword argument, an attribute or a variable
+    /// with one of these names, and in the arguments of a call of one of them.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let text = "a = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nc = Agent(v)\n";
+    /// let source = python::Source::new(FileId(0), "m.py", text.into());
+    /// let names = source.passes(&["parts", "Part"]);
+    /// assert_eq!(names.into_iter().collect::<Vec<_>>(), ["m", "make", "w", "x", "z"]);
+    /// ```
+    pub fn passes(&self, to: &[&str]) -> BTreeSet<&str> {
+        let mut passes = Passes { to, found: BTreeSet::new() };
+        // Most modules contain none of the names, and need not be parsed.
+        if to.iter().any(|name| self.text.contains(name)) {
+            for statement in self.body() {
+                passes.visit_stmt(statement);
+            }
+        }
+        passes.found
+    }
+
+    /// Texts that the module passes on: those in the value of a keyword argument with one of these names, or
+    /// in what a variable that is the value is assigned.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let text = "NEEDS = ['a==1', 'b']\nsetup(name='c', install_requires=NEEDS + ['d'])\n";
+    /// let source = python::Source::new(FileId(0), "setup.py", text.into());
+    /// assert_eq!(source.passed_texts(&["install_requires"]), ["d", "a==1", "b"]);
+    /// ```
+    pub fn passed_texts(&self, to: &[&str]) -> Vec<&str> {
+        if !to.iter().any(|name| self.text.contains(name)) {
+            return Vec::new();
+        }
+        let mut values = Values { to, assigned: false, found: Vec::new() };
+        self.body().iter().for_each(|s| values.visit_stmt(s));
+        let mut all = Texts::default();
+        values.found.iter().for_each(|v| all.visit_expr(v));
+        let names: Vec<&str> = all.names.iter().copied().collect();
+        let mut values = Values { to: &names, assigned: true, found: Vec::new() };
+        self.body().iter().for_each(|s| values.visit_stmt(s));
+        values.found.iter().for_each(|v| all.visit_expr(v));
+        all.found
     }
 
     /// Returns true if the module calls one of these methods. `run` is a method of anything, `Runner.run` of
@@ -143,6 +216,120 @@ impl<'a> SourceOrderVisitor<'a> for Calls<'_> {
     }
 }
 
+/// Receivers with the names that are passed to them.
+struct Passes<'n, 'a> {
+    to: &'n [&'n str],
+    found: BTreeSet<&'a str>,
+}
+
+impl<'a> Passes<'_, 'a> {
+    fn is_receiver(&self, target: &Expr) -> bool {
+        let name = match target {
+            Expr::Name(name) => name.id.as_str(),
+            Expr::Attribute(attribute) => attribute.attr.as_str(),
+            _ => return false,
+        };
+        self.to.contains(&name)
+    }
+
+    fn take(&mut self, value: &'a Expr) {
+        let mut names = Names { found: &mut self.found };
+        names.visit_expr(value);
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Passes<'_, 'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        if let Stmt::Assign(assign) = statement
+            && assign.targets.iter().any(|t| self.is_receiver(t))
+        {
+            self.take(&assign.value);
+        }
+        with_stack(|| walk_stmt(self, statement));
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Call(call) = expr {
+            let whole = self.is_receiver(&call.func);
+            for arg in call.arguments.args.iter().filter(|_| whole) {
+                self.take(arg);
+            }
+            for keyword in &call.arguments.keywords {
+                let named = keyword.arg.as_ref().is_some_and(|a| self.to.contains(&a.as_str()));
+                if whole || named {
+                    self.take(&keyword.value);
+                }
+            }
+        }
+        with_stack(|| walk_expr(self, expr));
+    }
+}
+
+/// Values of keyword arguments with some names, or of variables with them.
+struct Values<'n, 'a> {
+    to: &'n [&'n str],
+    assigned: bool,
+    found: Vec<&'a Expr>,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Values<'_, 'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let is_named = |target: &Expr| matches!(target, Expr::Name(n) if self.to.contains(&n.id.as_str()));
+        if let Stmt::Assign(assign) = statement
+            && self.assigned
+            && assign.targets.iter().any(is_named)
+        {
+            self.found.push(&assign.value);
+        }
+        with_stack(|| walk_stmt(self, statement));
+    }
+
+    fn visit_keyword(&mut self, keyword: &'a Keyword) {
+        let named = keyword.arg.as_ref().is_some_and(|a| self.to.contains(&a.as_str()));
+        if named && !self.assigned {
+            self.found.push(&keyword.value);
+        }
+        self.visit_expr(&keyword.value);
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        with_stack(|| walk_expr(self, expr));
+    }
+}
+
+/// Texts and names in expressions.
+#[derive(Default)]
+struct Texts<'a> {
+    found: Vec<&'a str>,
+    names: BTreeSet<&'a str>,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Texts<'a> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::StringLiteral(text) => self.found.push(text.value.to_str()),
+            Expr::Name(name) => {
+                self.names.insert(name.id.as_str());
+            }
+            _ => with_stack(|| walk_expr(self, expr)),
+        }
+    }
+}
+
+/// Names in an expression.
+struct Names<'f, 'a> {
+    found: &'f mut BTreeSet<&'a str>,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Names<'_, 'a> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Name(name) = expr {
+            self.found.insert(name.id.as_str());
+        }
+        with_stack(|| walk_expr(self, expr));
+    }
+}
+
 struct Imports {
     found: Vec<Imported>,
 }
@@ -151,13 +338,23 @@ impl<'a> SourceOrderVisitor<'a> for Imports {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
             Stmt::Import(import) => {
-                let module = |name: &str| Imported { level: 0, module: name.to_string(), names: Vec::new() };
-                self.found.extend(import.names.iter().map(|a| module(a.name.as_str())));
+                let of = |alias: &Alias| {
+                    let module = alias.name.to_string();
+                    let first = module.split('.').next().unwrap_or_default().to_string();
+                    let bound = vec![alias.asname.as_ref().map_or(first, |a| a.to_string())];
+                    Imported { level: 0, module, names: Vec::new(), bound }
+                };
+                self.found.extend(import.names.iter().map(of));
             }
             Stmt::ImportFrom(import) => self.found.push(Imported {
                 level: import.level,
                 module: import.module.as_ref().map_or_else(String::new, |m| m.to_string()),
                 names: import.names.iter().map(|a| a.name.to_string()).collect(),
+                bound: import
+                    .names
+                    .iter()
+                    .map(|a| a.asname.as_ref().unwrap_or(&a.name).to_string())
+                    .collect(),
             }),
             _ => with_stack(|| walk_stmt(self, statement)),
         }
@@ -168,15 +365,18 @@ impl<'a> SourceOrderVisitor<'a> for Imports {
 
 struct Sets<'n> {
     name: &'n str,
+    /// True if only `x['name'] = …` counts.
+    items_only: bool,
     found: bool,
 }
 
 impl Sets<'_> {
     fn is_target(&self, target: &Expr) -> bool {
         match target {
+            Expr::Subscript(subscript) => self.is_key(&subscript.slice),
+            _ if self.items_only => false,
             Expr::Name(name) => name.id.as_str() == self.name,
             Expr::Attribute(attribute) => attribute.attr.as_str() == self.name,
-            Expr::Subscript(subscript) => self.is_key(&subscript.slice),
             _ => false,
         }
     }
@@ -200,6 +400,7 @@ impl<'a> SourceOrderVisitor<'a> for Sets<'_> {
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         self.found |= match expr {
+            _ if self.items_only => false,
             Expr::Dict(dict) => dict.items.iter().any(|i| i.key.as_ref().is_some_and(|k| self.is_key(k))),
             Expr::Named(named) => self.is_target(&named.target),
             _ => false,
@@ -210,12 +411,14 @@ impl<'a> SourceOrderVisitor<'a> for Sets<'_> {
     }
 
     fn visit_keyword(&mut self, keyword: &'a Keyword) {
-        self.found |= keyword.arg.as_ref().is_some_and(|a| a.as_str() == self.name);
+        let named = keyword.arg.as_ref().is_some_and(|a| a.as_str() == self.name);
+        self.found |= named && !self.items_only;
         self.visit_expr(&keyword.value);
     }
 
     fn visit_parameter_with_default(&mut self, parameter: &'a ParameterWithDefault) {
-        self.found |= parameter.name().as_str() == self.name && parameter.default().is_some();
+        let named = parameter.name().as_str() == self.name && parameter.default().is_some();
+        self.found |= named && !self.items_only;
         if let Some(default) = parameter.default() {
             self.visit_expr(default);
         }

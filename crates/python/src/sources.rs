@@ -263,6 +263,30 @@ impl Sources {
         imports.iter().flat_map(found).collect()
     }
 
+    /// Names under which a module has something of another module: it imports that one, or a package that
+    /// imports it.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let mut sources = python::Sources::new();
+    /// let part = sources.add(FileId(0), "app/parts/one.py", "".into());
+    /// sources.add(FileId(1), "app/parts/__init__.py", "from .one import agent\n".into());
+    /// let main = sources.add(FileId(2), "app/main.py", "from .parts import agent as one\nimport os\n".into());
+    /// assert_eq!(sources.bound(main, part).collect::<Vec<_>>(), ["one"]);
+    /// ```
+    pub fn bound(&self, module: usize, of: usize) -> impl Iterator<Item = &str> {
+        let leads = move |m: usize| {
+            let is_package = self.get(m).is_some_and(|s| s.path.ends_with("__init__.py"));
+            m == of || is_package && self.imported(m).contains(&of)
+        };
+        let found = move |i: &&Imported| {
+            i.qualified().filter_map(|name| self.import(module, i.level, &name)).any(leads)
+        };
+        let imports = self.get(module).map_or(&[][..], Source::imported);
+        imports.iter().filter(found).flat_map(|i| i.bound.iter().map(String::as_str))
+    }
+
     /// The module that an import names, `level` dots before the name. Without dots, the nearest folder
     /// upwards that has it.
     pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
