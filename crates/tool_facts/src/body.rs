@@ -360,6 +360,9 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         {
             return sure(vec![Effect::ServiceWrite]);
         }
+        if RUNS_CODE.contains(&callee) && has_no_builtins(world, object) {
+            return sure(vec![Effect::ConfinedCode]);
+        }
         if effects[..] == [Effect::FileRead] && is_settings(world, object, params) {
             return sure(Vec::new());
         }
@@ -463,6 +466,17 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         return sure(documented.effects.clone());
     }
     classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
+}
+
+/// Calls that run a text as code, with the names that they are given.
+const RUNS_CODE: &[&str] = &["builtins.exec", "builtins.eval"];
+
+/// Returns true if code that a call runs has no built-in functions, so neither `open` nor `import`:
+/// `eval(text, {"__builtins__": {}})`.
+fn has_no_builtins(world: &World<'_>, object: &Object) -> bool {
+    let names = object.arg_at(1, "globals").and_then(|a| world.entries(&a.value)).unwrap_or(&[]);
+    let builtins = names.iter().find(|(key, _)| key.as_str() == Some("__builtins__")).map(|(_, v)| v);
+    builtins.is_some_and(|v| v.is_none() || world.entries(v).is_some_and(<[_]>::is_empty))
 }
 
 /// Calls that make a folder.
@@ -721,6 +735,17 @@ const INTERPRETERS: &[&str] = &[
     "wget",
 ];
 
+/// Options, first of all, with which an interpreter looks at the syntax of a file and does not run it.
+const CHECKS: &[(&str, &str)] = &[
+    ("node", "--check"),
+    ("node", "-c"),
+    ("bash", "-n"),
+    ("sh", "-n"),
+    ("ruby", "-c"),
+    ("perl", "-c"),
+    ("php", "-l"),
+];
+
 /// Returns true if a call starts a program that is written out, or that the program has found, with arguments
 /// in a list: `subprocess.run(["ffmpeg", "-i", path])`. What that program does is not known.
 fn starts_one_program(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
@@ -734,7 +759,9 @@ fn starts_one_program(world: &World<'_>, object: &Object, params: &[Span]) -> bo
     match world.str(first) {
         Some(program) => {
             let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-            !INTERPRETERS.contains(&name)
+            let option = object.arg_at(0, "args").and_then(|a| world.str(world.items(&a.value)?.get(1)?));
+            let checks = CHECKS.iter().any(|(n, o)| *n == name && option == Some(o));
+            !INTERPRETERS.contains(&name) || checks
         }
         None => world.name_of(first).is_none_or(|n| &*n != "sys.executable"),
     }

@@ -2,6 +2,7 @@
 
 use crate::effect::{Effect, Role};
 use diagnostics::{Sources, Span};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// Confidence in a fact, from its evidence.
@@ -219,5 +220,23 @@ impl ToolFacts {
     /// ```
     pub fn role(&self, role: Role) -> Option<&Fact> {
         self.facts.iter().filter(|f| f.effect.has(role)).max_by_key(|f| f.confidence)
+    }
+
+    /// How well a tool shows a role, if it has it: the greater, the more certain, and the less it does beside.
+    /// A tool that starts a program shows less than one that is made to read or to send.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::{FileId, Span};
+    /// use tool_facts::{Role, by_name};
+    /// let at = Span { file: FileId(0), start: 0, end: 0 };
+    /// let shows = |name| by_name(name, at).shows(Role::Outward);
+    /// assert!(shows("send_email") > shows("bash") && shows("read_file").is_none());
+    /// ```
+    pub fn shows(&self, role: Role) -> Option<impl Ord + Copy + use<>> {
+        let fact = self.role(role)?;
+        let runs = fact.effect.has(Role::Runs);
+        let roles: usize = self.facts.iter().map(|f| f.effect.roles().len()).sum();
+        Some((fact.confidence, Reverse(runs), Reverse(roles)))
     }
 }

@@ -26,7 +26,11 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             continue;
         }
         let facts: Vec<ToolFacts> = tools.iter().map(|t| context.facts(t)).collect();
-        let with = |role| tools.iter().zip(&facts).find(|(_, f)| f.role(role).is_some()).map(|(t, _)| *t);
+        // The tool that shows the role best, the first of equals.
+        let with = |role| {
+            let all = tools.iter().zip(&facts).filter_map(|(t, f)| Some((*t, f.shows(role)?)));
+            all.rev().max_by_key(|(_, shown)| *shown).map(|(t, _)| t)
+        };
         let all = [Role::Untrusted, Role::Private, Role::Outward].map(with);
         let [Some(untrusted), Some(private), Some(outward)] = all else { continue };
         let approved = |t: &ToolDecl| t.approve.may_ask();
@@ -53,5 +57,21 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
                 "split it into agents that have two of the three, or let a person approve what goes out",
             ),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Outcome, lint_bytes};
+    use diagnostics::FileId;
+
+    #[test]
+    fn names_the_tools_that_are_made_for_it() {
+        let text = include_str!("../../tests/fixtures/S004/best_tool_warn.py");
+        let report = lint_bytes(frontends::recognize, "m.py", FileId(0), text.as_bytes(), &Config::default());
+        let Outcome::Checked { findings, .. } = report.outcome else { panic!("not checked") };
+        let found = findings.iter().find(|d| d.code == "S004").map(|d| d.message.as_str());
+        let expected = "this agent reads untrusted text (`fetch_page`) and private data (`read_notes`), and can send both out (`fetch_page`)";
+        assert_eq!(found, Some(expected));
     }
 }
