@@ -37,6 +37,8 @@ impl Versions {
         "requirements.lock",
         "pyproject.toml",
         "setup.cfg",
+        "setup.py",
+        "Pipfile",
         "environment.yml",
         "environment.yaml",
         "conda.yml",
@@ -108,6 +110,12 @@ impl Versions {
             }
             "pyproject.toml" => self.pyproject(text),
             "setup.cfg" => self.setup_cfg(text),
+            "setup.py" => {
+                let source = python::Source::new(diagnostics::FileId(0), path, text.into());
+                let keywords = ["install_requires", "extras_require", "tests_require"];
+                source.passed_texts(&keywords).iter().for_each(|line| self.requirement(line));
+            }
+            "Pipfile" => self.pipfile(text),
             "environment.yml" | "environment.yaml" | "conda.yml" | "conda.yaml" => self.conda(text),
             _ => {}
         }
@@ -293,6 +301,31 @@ impl Versions {
             let requires = section == "options" && key == "install_requires";
             if requires || section == "options.extras_require" && !key.is_empty() {
                 self.requirement(value);
+            }
+        }
+    }
+
+    /// `name = "==1.2"`, `name = {version = "==1.2"}` and `name = "*"` in the sections of packages.
+    fn pipfile(&mut self, text: &str) {
+        let mut inside = false;
+        for line in text.lines().map(str::trim) {
+            if let Some(section) = line.strip_prefix('[') {
+                inside = matches!(section.trim_end_matches(']').trim(), "packages" | "dev-packages");
+                continue;
+            }
+            let Some((name, value)) = line.split_once('=').filter(|_| inside && !line.starts_with('#'))
+            else {
+                continue;
+            };
+            let (name, value) = (name.trim().trim_matches(['"', '\'']), value.trim());
+            match value.strip_prefix('{') {
+                Some(entries) if is_unreleased_source(entries) => self.leave(name),
+                Some(entries) => {
+                    let version =
+                        entries.split_once("version").and_then(|(_, v)| v.split(['"', '\'']).nth(1));
+                    self.constraint(name, version.unwrap_or("*"));
+                }
+                None => self.constraint(name, value.split(['"', '\'']).nth(1).unwrap_or("*")),
             }
         }
     }
@@ -490,6 +523,23 @@ mod tests {
         assert_eq!((versions.exact("crewai"), versions.below("langgraph")), (Some("1.6.1"), Some("1.0")));
         assert_eq!((versions.exact("openai-agents"), versions.exact("pytest")), (Some("0.2.1"), Some("8.0")));
         assert_eq!((versions.of("app"), versions.of("langchain")), (None, None));
+    }
+
+    #[test]
+    fn requirements_of_setup_py() {
+        let setup = "from setuptools import setup\nMORE = ['langgraph==1.0.2']\nsetup(\n    name='x==9',\n    install_requires=['crewai>=0.80', *MORE],\n    extras_require={'dev': ['google-adk<2']},\n)\n";
+        let found = read("a/setup.py", setup);
+        assert_eq!((found.exact("langgraph"), found.of("crewai")), (Some("1.0.2"), Some("0.80")));
+        assert_eq!((found.below("google-adk"), found.names("x")), (Some("2"), false));
+    }
+
+    #[test]
+    fn requirements_of_pipfile() {
+        let pipfile = "[[source]]\nurl = \"https://pypi.org/simple\"\n\n[packages]\nlanggraph = \"==1.0.2\"\ncrewai = {extras = [\"tools\"], version = \">=0.80\"}\nopenai-agents = \"*\"\nours = {git = \"x\"}\n\n[requires]\npython_version = \"3.12\"\n";
+        let found = read("Pipfile", pipfile);
+        assert_eq!((found.exact("langgraph"), found.of("crewai")), (Some("1.0.2"), Some("0.80")));
+        assert_eq!((found.of("openai-agents"), found.names("openai-agents")), (None, true));
+        assert_eq!((found.is_unreleased("ours"), found.names("python-version")), (true, false));
     }
 
     #[test]
