@@ -20,6 +20,8 @@ pub struct Outline {
     pub unread: Vec<(String, Span)>,
     /// Operations that are repeated when they fail.
     pub retried: Vec<Retried>,
+    /// Guards whose number of retries is the framework's default.
+    pub unstated_retries: HashSet<TermId>,
     /// Unused definitions.
     pub leftover: Vec<Leftover>,
     /// Agents that hand off to one that handed off to them: who, to whom, and where that is written.
@@ -75,6 +77,8 @@ pub struct LoopFacts {
     pub ends: Option<Ends>,
     /// True if a run stops in each of its rounds, so that whoever runs it decides about another.
     pub stopped: bool,
+    /// True if no setting of the program bounds it.
+    pub unsettable: bool,
 }
 
 /// A graph of nodes and edges as it is written.
@@ -148,6 +152,8 @@ pub struct Retried {
     pub times: Option<u64>,
     /// True if it certainly writes. `None` if that depends on the service that it calls.
     pub writes: Option<bool>,
+    /// True if it writes nothing but a message to people, who see one that comes twice.
+    pub message: bool,
 }
 
 /// Kind of a [`Leftover`].
@@ -186,8 +192,9 @@ impl Outline {
         fn moved<T>(facts: HashMap<TermId, T>, ids: &NewIds) -> HashMap<TermId, T> {
             facts.into_iter().filter_map(|(id, fact)| Some((ids.of(id)?, fact))).collect()
         }
-        let Outline { loops, blank, .. } = self;
-        Outline { loops: moved(loops, ids), blank: moved(blank, ids), ..self }
+        let Outline { loops, blank, unstated_retries, .. } = self;
+        let unstated_retries = unstated_retries.into_iter().filter_map(|id| ids.of(id)).collect();
+        Outline { loops: moved(loops, ids), blank: moved(blank, ids), unstated_retries, ..self }
     }
 
     /// Adds a graph, once however often it is compiled. Graphs of one place that differ are several graphs.

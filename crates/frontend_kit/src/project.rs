@@ -223,6 +223,8 @@ pub struct Facts {
     pub chats: bool,
     /// True if the user is asked before each tool call, unless configured otherwise.
     pub asks_user: bool,
+    /// True if settings that a model does not take are left out of its requests.
+    pub filters_settings: bool,
     /// True if the agents of a unit share a session that goes on after an answer: what one of them has read,
     /// each of them sees in a later turn.
     pub shares_session: bool,
@@ -245,6 +247,9 @@ pub struct CodeFacts {
     pub speakers_end: bool,
     /// The keyword or key that limits a run, wherever in a project runs begin.
     pub run_limit: Option<&'static str>,
+    /// Keywords and classes by which an agent takes in others. What these are given has no run of its own
+    /// that the program could limit.
+    pub members: &'static [&'static str],
 }
 
 /// Names of an agent's settings in the framework, for help texts.

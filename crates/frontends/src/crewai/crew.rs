@@ -113,6 +113,9 @@ impl<'r> CrewReader<'r, '_> {
         let answer = kit.on_x(term, at);
         let pred = Pred::Compare(Measure::Length, Comparison::Ge, Num::ONE);
         let guard = kit.b.add(Term::Guard { term: answer, pred, retry }, at);
+        if written.is_none() {
+            kit.outline.unstated_retries.insert(guard);
+        }
         kit.b.abs("x", Some(Type::Str), guard, at)
     }
 

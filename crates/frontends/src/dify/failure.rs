@@ -180,7 +180,13 @@ pub(super) fn retried(kit: &mut Kit<'_>, data: Node<'_>, kind: &str, title: &str
         _ => return,
     };
     let times = entry.value.get("max_retries").and_then(|n| n.as_u64());
-    kit.outline.retried(Retried { name: title.to_string(), at: entry.key.span(), times, writes });
+    kit.outline.retried(Retried {
+        name: title.to_string(),
+        at: entry.key.span(),
+        times,
+        writes,
+        message: false,
+    });
 }
 
 /// Returns true if a node sends a key by which a service recognizes a repeated request.

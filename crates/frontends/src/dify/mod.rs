@@ -58,6 +58,8 @@ impl Frontend for Dify {
     fn lower(&self, project: &Project, main: usize) -> Compiled {
         let facts = Facts {
             default_model: Some("Dify asks the workspace's default model"),
+            // Each model has a schema of its settings.
+            filters_settings: true,
             ends_loops: Some("Dify ends an agent's loop at the first reply that calls no tool"),
             words: Words {
                 prompt: "say what the model is to do: `prompt_template`",

@@ -141,7 +141,8 @@ impl<'d> Graph<'d> {
             if n.get("retryOnFail").and_then(|r| r.as_bool()) == Some(true) && role(*n) == NodeRole::Writes {
                 let at = n.entry("retryOnFail").map_or(n.head(), |e| e.key.span());
                 let times = n.get("maxTries").and_then(|t| t.as_u64());
-                kit.outline.retried(Retried { name: name.to_string(), at, times, writes: Some(true) });
+                let (name, message) = (name.to_string(), is_message(*n));
+                kit.outline.retried(Retried { name, at, times, writes: Some(true), message });
             }
         }
     }
@@ -227,6 +228,18 @@ fn kind<'d>(node: Node<'d>) -> &'d str {
     node.get("type").and_then(|t| t.text()).unwrap_or("")
 }
 
+/// Services by which people get messages. The operation that is not written down is to send one.
+const MESSENGERS: &[&str] =
+    &["gmail", "slack", "telegram", "emailSend", "discord", "twilio", "whatsApp", "sendGrid", "mattermost"];
+
+/// Returns true if a node that writes sends a message.
+fn is_message(node: Node<'_>) -> bool {
+    let operation = node.at(&["parameters", "operation"]).and_then(|o| o.text()).unwrap_or("");
+    let short = kind(node).rsplit('.').next().unwrap_or("");
+    let sends = ["", "send", "post", "reply", "sendMessage"].contains(&operation);
+    MESSENGERS.contains(&short) && sends
+}
+
 /// Returns the role of a node for policies. Services are classified by the chosen operation.
 fn role(node: Node<'_>) -> NodeRole {
     let chosen = |key: &str| node.at(&["parameters", key]).and_then(|o| o.text()).unwrap_or("");
@@ -235,25 +248,16 @@ fn role(node: Node<'_>) -> NodeRole {
     if operation == "sendAndWait" || operation == "dispatchAndWait" {
         return NodeRole::Approves;
     }
-    // Of these services the operation that is not written down is to send or to insert.
-    let sends = [
-        "gmail",
-        "slack",
-        "telegram",
-        "emailSend",
-        "discord",
-        "twilio",
-        "whatsApp",
-        "sendGrid",
-        "mattermost",
-    ];
     let writing =
         ["send", "post", "create", "delete", "reply", "sendMessage", "publish", "append", "insert", "charge"];
     let service = kind(node).starts_with("n8n-nodes-base.")
         && !["code", "set", "function", "executeWorkflow"].contains(&short);
     let resource = chosen("resource");
     let draft = resource == "draft" || resource == "label";
-    if service && !draft && (writing.contains(&operation) || operation.is_empty() && sends.contains(&short)) {
+    if service
+        && !draft
+        && (writing.contains(&operation) || operation.is_empty() && MESSENGERS.contains(&short))
+    {
         NodeRole::Writes
     } else {
         NodeRole::Plain

@@ -35,6 +35,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             }
             Some(false) => continue,
         };
+        let d = if retried.message { told_twice(d) } else { d };
         out.push(d.about(retried.name.as_str()).help(HELP));
     }
     let code = context.code();
@@ -46,13 +47,26 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         });
         if let Some(tool) = tools.into_iter().find(|t| acts(&t.name)) {
             let name = diagnostics::clip(&tool.name);
-            let message = format!("this guard repeats `{name}` when it refuses a result");
-            out.push(
-                rule.finding(message, code.span(id))
-                    .about(&*tool.name)
-                    .remark(tool.span, "this may happen again")
-                    .help(HELP),
-            );
+            let unstated = context.unit.outline.unstated_retries.contains(&id);
+            let message = match unstated {
+                true => format!("a task that fails is tried again by default, and `{name}` with it"),
+                false => format!("this guard repeats `{name}` when it refuses a result"),
+            };
+            let mut d = rule
+                .finding(message, code.span(id))
+                .about(&*tool.name)
+                .remark(tool.span, "this may happen again")
+                .help(HELP);
+            if unstated {
+                d.level = Level::Info;
+            }
+            out.push(d);
         }
     }
+}
+
+/// Takes a repeated message less hard: its readers see that it came twice.
+fn told_twice(mut d: Diagnostic) -> Diagnostic {
+    d.level = d.level.min(Level::Info);
+    d
 }

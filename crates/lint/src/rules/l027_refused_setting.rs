@@ -46,6 +46,9 @@ const ONE_OF_BOTH: &[&str] = &[
 ];
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
+    if context.compiled.facts.filters_settings {
+        return;
+    }
     let code = context.code();
     for (id, term) in code.iter() {
         let (Term::Llm(_, params) | Term::Recv(Recv::Data(params))) = term else { continue };
