@@ -548,6 +548,7 @@ const SAME_ITEMS: &[&str] =
 /// them, and so does an unknown value at the place where a list takes in what is not known.
 pub(crate) fn tool_list(world: &World<'_>, value: &Value) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
+    let mut alternatives = false;
     // The last is looked at first.
     let mut todo: Vec<(Value, bool, usize)> = vec![(value.clone(), true, 0)];
     for _ in 0..MAX_LISTED.0 {
@@ -565,6 +566,7 @@ pub(crate) fn tool_list(world: &World<'_>, value: &Value) -> Vec<Value> {
                 todo.extend(list.items.iter().rev().map(|v| part(v, false)));
             }
             PyKind::Either(id) => {
+                alternatives = true;
                 let all = world.list(*id).items.iter().rev();
                 todo.extend(all.map(|v| {
                     let (v, ..) = part(v, is_list);
@@ -600,7 +602,45 @@ pub(crate) fn tool_list(world: &World<'_>, value: &Value) -> Vec<Value> {
             _ => out.push(value),
         }
     }
-    out
+    if alternatives { each_once(world, out) } else { out }
+}
+
+/// Tools of which those that several alternatives have are one.
+pub(crate) fn each_once(world: &World<'_>, tools: Vec<Value>) -> Vec<Value> {
+    let mut once: Vec<Value> = Vec::new();
+    for value in tools {
+        let again = |known: &Value| known.maybe && value.maybe && is_same_tool(world, known, &value);
+        if !once.iter().any(again) {
+            once.push(value);
+        }
+    }
+    once
+}
+
+/// Returns true if it is only known when a program runs whether an agent has a tool: all that it is given are
+/// unknown, or each is added under a condition. `tools` are those that the value lists.
+pub(crate) fn are_tools_of_run(world: &World<'_>, value: &Value, tools: &[Value]) -> bool {
+    let all_maybe = match &world.resolve_env(value).kind {
+        PyKind::List(list) => world.list(*list).items.iter().all(|item| item.maybe),
+        _ => false,
+    };
+    !tools.is_empty() && (all_maybe || tools.iter().all(|t| matches!(t.kind, PyKind::Unknown(_))))
+}
+
+/// Returns true if two values are the same tool, or are made by calls that do the same.
+fn is_same_tool(world: &World<'_>, one: &Value, other: &Value) -> bool {
+    if let (Some(a), Some(b)) = (function_of(one), function_of(other)) {
+        return a == b || world.function(a).name == world.function(b).name;
+    }
+    let (Some((id, a)), Some((other, b))) = (world.object_of(one), world.object_of(other)) else {
+        return false;
+    };
+    let is_same_arg = |(x, y): (&python::Arg, &python::Arg)| {
+        let text = world.str(&x.value);
+        x.name == y.name && (text.is_some() && text == world.str(&y.value) || x.value.span == y.value.span)
+    };
+    let calls = a.callee == b.callee && a.class == b.class && a.base == b.base && a.calls.is_empty();
+    id == other || calls && a.args.len() == b.args.len() && a.args.iter().zip(&b.args).all(is_same_arg)
 }
 
 /// Agents of one expression that are told apart by their tools.

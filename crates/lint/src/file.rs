@@ -142,6 +142,21 @@ fn limited_elsewhere<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str>
     others.iter().any(imports).then_some(&limits.path)
 }
 
+/// Path of a module that takes in an agent of this file as a part of its own agent: it is the run of that one
+/// that has a limit. Tests don't count.
+fn taken_in<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
+    let members = facts.code.members;
+    let (own, others) = project.files.split_first().filter(|_| !members.is_empty())?;
+    let modules = project.python();
+    let own = modules.by_path(&own.path)?;
+    let takes = |f: &&File| {
+        let names = f.python.as_ref().map(|m| m.passes(members)).unwrap_or_default();
+        let module = modules.by_path(&f.path).filter(|_| !names.is_empty());
+        module.is_some_and(|m| modules.bound(m, own).any(|name| names.contains(name)))
+    };
+    others.iter().filter(|f| !is_test(&f.path)).find(takes).map(|f| &*f.path)
+}
+
 /// The name in reports of a module of Python that no front end compiles.
 pub const MODULE: &str = "python";
 
@@ -244,8 +259,18 @@ pub fn lint_among(
                         .filter(|_| matches!(d.code, "L003" | "L017" | "L028" | "L029" | "S002" | "S003"));
                 }
                 let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
-                let limits = findings.iter().any(open).then(|| limited_elsewhere(&project, &compiled.facts));
-                if let Some(limits) = limits.flatten() {
+                let some = findings.iter().any(open);
+                let taken = some.then(|| taken_in(&project, &compiled.facts)).flatten();
+                let limits = some.then(|| limited_elsewhere(&project, &compiled.facts)).flatten();
+                if let Some(by) = taken {
+                    for d in findings.iter_mut().filter(|d| open(d)) {
+                        d.level = Level::Info;
+                        d.help.push(format!(
+                            "it is part of an agent of `{by}`: a run of that one has the limit"
+                        ));
+                    }
+                }
+                if let Some(limits) = limits {
                     for d in findings.iter_mut().filter(|d| open(d)) {
                         d.level = Level::Unknown;
                         d.help.push(format!(

@@ -118,7 +118,9 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             .filter(|(id, _)| py::made_here(&world, *id, file) && is(&world, *id).is_some())
             .map(|(id, _)| id)
             .collect();
-        let whole = AdkReader { world: &world, places: &at, keys: BTreeSet::new(), calls };
+        let tools = world.objects().filter(|(_, o)| o.short() == "AgentTool");
+        let asked = tools.filter_map(|(_, o)| agent_asked(&world, o)).collect();
+        let whole = AdkReader { world: &world, places: &at, asked: &asked, keys: BTreeSet::new(), calls };
         let mut members: HashSet<ObjectId> = HashSet::new();
         for (id, _) in world.objects().filter(|(id, _)| is(&world, *id).is_some()) {
             members.extend(whole.others(id).into_iter().filter(|o| *o != id));
@@ -135,7 +137,7 @@ pub(super) fn lower(mut units: Units, project: &Project, file: &File) -> Compile
             }
             let reached = whole.reached(id);
             let keys = reached.iter().filter_map(|id| whole.key(*id)).collect();
-            let reader = AdkReader { world: &world, places: &at, keys, calls: whole.calls.clone() };
+            let reader = AdkReader { keys, calls: whole.calls.clone(), ..whole };
             let kind = if reached.len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
             let runs = runs(&world, &reached);
             units.add(&reader.name(id), kind, span, |kit| {
@@ -256,9 +258,24 @@ fn chosen(action: Action) -> Choice {
     Choice::new(decl, kind)
 }
 
+fn agent_of(world: &World<'_>, value: &Value) -> Option<ObjectId> {
+    match world.resolve_env(value).kind {
+        PyKind::Object(id) => is(world, id).map(|_| id),
+        _ => None,
+    }
+}
+
+/// The agent that `AgentTool(agent)` asks.
+fn agent_asked(world: &World<'_>, object: &Object) -> Option<ObjectId> {
+    let given = (object.short() == "AgentTool").then(|| field(object, Some(0), "agent")).flatten();
+    agent_of(world, given?.value)
+}
+
 struct AdkReader<'r, 'w> {
     world: &'r World<'w>,
     places: &'r HashMap<ObjectId, Span>,
+    /// Agents that others ask as a tool.
+    asked: &'r HashSet<ObjectId>,
     /// State keys that agents of the unit set.
     keys: BTreeSet<String>,
     calls: LoopBound,
@@ -297,19 +314,13 @@ impl<'r> AdkReader<'r, '_> {
     }
 
     fn agent_of(&self, value: &Value) -> Option<ObjectId> {
-        match self.world.resolve_env(value).kind {
-            PyKind::Object(id) => is(self.world, id).map(|_| id),
-            _ => None,
-        }
+        agent_of(self.world, value)
     }
 
     /// The agent that `AgentTool(agent)` asks.
     fn asked(&self, value: &Value) -> Option<ObjectId> {
         let (_, object) = self.world.object_of(value)?;
-        (object.short() == "AgentTool")
-            .then(|| field(object, Some(0), "agent"))
-            .flatten()
-            .and_then(|g| self.agent_of(g.value))
+        agent_asked(self.world, object)
     }
 
     /// The agents that are parts of one.
@@ -608,7 +619,9 @@ impl<'r> AdkReader<'r, '_> {
             core_ir::Bound::Finite(n) => format!("max llm calls ({n}) exceeded"),
             core_ir::Bound::Infinite => "max llm calls exceeded".to_string(),
         };
-        conversation(kit, speakers, self.calls.clone(), &over, head)
+        let mut bound = self.calls.clone();
+        bound.facts.unsettable = self.asked.contains(&society[0].0);
+        conversation(kit, speakers, bound, &over, head)
     }
 
     /// The model of an agent with its settings, and the place that names it.
@@ -681,6 +694,8 @@ impl<'r> AdkReader<'r, '_> {
         let is_unknown = |tool: &Value| matches!(tool.kind, PyKind::Unknown(_));
         let takes_turn = |tool: &Value| !is_unknown(tool) && !is_hosted(self.world, tool);
         let none = bound.origin.is_none() || self.get(id, "sub_agents").is_some();
+        // `AgentTool` runs its agent without settings.
+        bound.facts.unsettable = self.asked.contains(&id);
         bound.facts.ends = match tools.iter().any(takes_turn) {
             _ if none => None,
             true if !all_maybe => None,

@@ -112,10 +112,15 @@ impl Frontend for Adk {
             shares_session: true,
             words: Words {
                 prompt: "say what the agent is to do: `instruction`",
-                bound: "state it: `max_iterations` of a LoopAgent, or `max_llm_calls` of the run",
+                bound: "state it: `run_config=RunConfig(max_llm_calls=…)` of the run",
+                round: "limit it: `max_iterations` of the LoopAgent",
                 ..Words::default()
             },
-            code: CodeFacts { run_limit: Some("max_llm_calls"), ..CodeFacts::default() },
+            code: CodeFacts {
+                run_limit: Some("max_llm_calls"),
+                members: &["sub_agents", "AgentTool"],
+                ..CodeFacts::default()
+            },
             ..Facts::default()
         };
         let mut units = Units::new(self.name(), facts, project);

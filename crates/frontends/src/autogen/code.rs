@@ -421,7 +421,11 @@ impl<'r> AgentChatReader<'r, '_> {
             clip(&name)
         );
         kit.out.push(undecided(codes::NOT_COMPILED, message, at));
-        let mut decl = ToolDecl::unknown(name.as_str().into(), value.span);
+        // What represents a server is no tool, so two of them have no name in common.
+        let taken = |name: &str| out.iter().any(|t| &*t.decl.name == name);
+        let free = (2..).map(|n| format!("{name}_{n}")).find(|n| !taken(n));
+        let shown = if taken(&name) { free.unwrap_or_default() } else { name.clone() };
+        let mut decl = ToolDecl::unknown(shown.as_str().into(), value.span);
         decl.handler = Some(Data::record([(Name::from("mcp"), Data::str(name.as_str()))]));
         out.push(ToolUse { decl, ask: None });
     }

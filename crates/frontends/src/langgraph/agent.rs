@@ -22,6 +22,7 @@ use crate::defaults;
 use crate::py::{self, Given, field};
 use core_ir::{Bound, Branch, ModelParams, Name, Prim, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
+use frontend_kit::Ends;
 use frontend_kit::calls;
 use frontend_kit::emit::{LoopBound, Unused, codes, undecided};
 use frontend_kit::kit::Kit;
@@ -281,6 +282,10 @@ impl GraphReader<'_, '_> {
             strategy != Some(Some("ToolStrategy")) && params.model.as_deref().is_some_and(has_native_form);
         if let (true, true, false, Bound::Finite(n)) = (asks_again, tools.is_empty(), native, steps.bound) {
             params.repair = u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX);
+        }
+        let given = field(object, Some(1), "tools").map(|g| g.value);
+        if bound.origin.is_some() && given.is_some_and(|v| py::are_tools_of_run(self.world, v, &tools)) {
+            bound.facts.ends = Some(Ends::ByUnknownTools);
         }
         let decls = self.tools(kit, &tools);
         Agent { after, ..Agent::of(head, parts, params, tools, decls, bound, last) }

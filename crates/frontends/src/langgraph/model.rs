@@ -277,7 +277,10 @@ impl GraphReader<'_, '_> {
             matches!(&*o.callee, "+" | "[*]") || &*o.callee == "if" && self.ends_of(o).is_some()
         });
         match joined {
-            true => self.items(value).iter().flat_map(|v| py::tool_list(self.world, v)).collect(),
+            true => {
+                let all = self.items(value).iter().flat_map(|v| py::tool_list(self.world, v)).collect();
+                py::each_once(self.world, all)
+            }
             false => py::tool_list(self.world, value),
         }
     }

@@ -527,6 +527,11 @@ impl Machine<'_, '_, '_, '_> {
                         is_known = false;
                         ways.lost.push(part.to_string());
                     }
+                    // A method that another one has run before may have added it.
+                    None if router.map.is_some() && name.is_none() && self.is_added(part) => {
+                        is_known = false;
+                        ways.lost.push(part.to_string());
+                    }
                     None => {
                         let message = format!("this returns `{}`, which is not a node", clip(part));
                         let message = if router.map.is_some() && name.is_none() {
@@ -549,6 +554,13 @@ impl Machine<'_, '_, '_, '_> {
             outcomes.entry(from).or_default().extend(listed);
         }
         ways
+    }
+
+    /// Returns true if the module of the graph adds a label to a mapping somewhere.
+    fn is_added(&self, label: &str) -> bool {
+        let sources = self.reader.world.sources();
+        let module = sources.of_file(self.graph.plan.at.file).and_then(|m| sources.get(m));
+        module.is_some_and(|m| m.sets_item(label))
     }
 
     /// The labels at the ends of a function. False if one is not known.

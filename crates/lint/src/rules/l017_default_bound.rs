@@ -78,6 +78,7 @@ impl Excuse {
 const EXCUSES: &[Excuse] = &[
     Excuse::info("a person takes part in each round", |c| c.has_people()),
     Excuse::info("its time is limited", |c| c.facts.timed),
+    Excuse::info("no setting of the program bounds it", |c| c.facts.unsettable),
     Excuse::info("the provider carries out its tools within one turn", |c| {
         c.facts.ends == Some(Ends::AtOnce)
     }),
@@ -112,9 +113,25 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         let decided = decision(code, &context.unit.outline, *body);
         if decided.again {
             let facts = context.unit.outline.of_loop(l.fix);
-            out.extend(finding(rule, &Case { context, loop_: l, origin, decided, facts }));
+            let Some(d) = finding(rule, &Case { context, loop_: l, origin, decided, facts }) else {
+                continue;
+            };
+            out.extend(at_its_run(context, d, out));
         }
     }
+}
+
+/// Where a run bounds its parts, a part that another module defines is reported at the unit that is run, and
+/// once: no finding of that module asks for a limit.
+fn at_its_run(context: &Context<'_>, d: Diagnostic, others: &[Diagnostic]) -> Option<Diagnostic> {
+    let unit = context.unit.span;
+    let is_part = d.span.is_some_and(|s| s.file != unit.file);
+    if context.compiled.facts.code.members.is_empty() || !is_part {
+        return Some(d);
+    }
+    let is_same = |o: &Diagnostic| o.code == d.code && o.span == Some(unit) && o.level >= d.level;
+    let fix = d.fix.filter(|_| false);
+    (!others.iter().any(is_same)).then_some(Diagnostic { span: Some(unit), fix, ..d })
 }
 
 /// Returns true for the loop of an agent that a framework gives to an agent of the program: it has the place
