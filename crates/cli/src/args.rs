@@ -621,6 +621,10 @@ pub struct GuardArgs {
     /// Name of the client's model, whose clearance holds; without it that of `"*"`.
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
+    /// Model that the client may put questions to about what it has handles of. It has no tools and sees
+    /// nothing else.
+    #[arg(long, value_name = "NAME", conflicts_with = "approve")]
+    pub quarantine: Option<String>,
     /// The most bytes of a message.
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     pub max_message: usize,
@@ -637,7 +641,7 @@ pub enum GuardAction {
     Install(InstallArgs),
     /// Put the servers of a client back
     Uninstall(InstallArgs),
-    /// Decide about a tool that the client has by itself: the hook `PreToolUse` of Claude Code
+    /// Decide about a tool that the client has by itself: what the client's hook runs
     Hook(HookArgs),
     /// Show the labels of sessions and the last decisions, from the file that a guard writes with `--log`
     Watch(GuardWatchArgs),
@@ -651,10 +655,32 @@ pub struct GuardWatchArgs {
     pub file: PathBuf,
 }
 
+/// A client that runs commands before it calls a tool.
+///
+/// Source: code.claude.com/docs/en/hooks; developers.openai.com/codex/hooks; geminicli.com/docs/hooks/reference;
+/// cursor.com/docs/agent/hooks; docs.windsurf.com/windsurf/cascade/hooks.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HookClient {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// Windsurf.
+    Windsurf,
+}
+
 /// Options of `entail guard hook`.
 #[cfg(feature = "mcp")]
 #[derive(Debug, Args)]
 pub struct HookArgs {
+    /// The client that runs the hook.
+    #[arg(long, value_enum, default_value = "claude-code")]
+    pub client: HookClient,
     /// The policy, for when no guard is there; without it that of `entail.toml`.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
@@ -1048,6 +1074,10 @@ pub struct AuditArgs {
     /// Write a policy file with what is inferred of the tools; it must not exist.
     #[arg(long, value_name = "FILE")]
     pub policy_out: Option<PathBuf>,
+    /// Start the servers of lists and ask what they offer. Without it nothing is run.
+    #[cfg(feature = "mcp")]
+    #[arg(long)]
+    pub ask_servers: bool,
 }
 
 /// `--level`.

@@ -33,6 +33,8 @@ pub(crate) struct Start {
     pub(crate) input: Data,
     pub(crate) config: Arc<Config>,
     pub(crate) tool: Name,
+    /// True if its arguments name handles.
+    pub(crate) has_handles: bool,
 }
 
 impl std::fmt::Debug for Start {

@@ -85,6 +85,15 @@ pub(crate) fn error(id: &Value, code: i64, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
 }
 
+/// The result of a call of a tool: a text.
+pub(crate) fn tool_text(id: &Value, text: &str, is_stateless: bool) -> Value {
+    let mut result = json!({"content": [{"type": "text", "text": text}]});
+    if is_stateless {
+        result["resultType"] = "complete".into();
+    }
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
 /// The result of a call of a tool that failed, so that the model reads why.
 pub(crate) fn tool_error(id: &Value, text: &str, is_stateless: bool) -> Value {
     let mut result = json!({"content": [{"type": "text", "text": text}], "isError": true});
@@ -138,6 +147,21 @@ pub(crate) struct ReadResult {
     pub(crate) data: Result<Data, String>,
     /// False if the client is given more than the data: then labels of parts say nothing of that.
     pub(crate) is_whole: bool,
+}
+
+/// A result as a value that is handed on: its text as it is, or else its data.
+pub(crate) fn whole_value(message: &Value, data: &Result<Data, String>) -> Data {
+    let result = &message["result"];
+    let blocks = result["content"].as_array().map_or(&[][..], Vec::as_slice);
+    let texts: Option<Vec<&str>> =
+        blocks.iter().map(|b| b["text"].as_str().filter(|_| b["type"] == "text")).collect();
+    match (texts, data) {
+        (Some(texts), _) if result.get("structuredContent").is_none() && !texts.is_empty() => {
+            Data::str(texts.join("\n"))
+        }
+        (_, Ok(data)) => data.clone(),
+        (_, Err(_)) => Data::from_json(result).unwrap_or(Data::Null),
+    }
 }
 
 /// Reads a result as a run does: its structured content, or else its text, as JSON if it is that. `wrapped`

@@ -61,6 +61,22 @@ pub enum Note {
         /// Number of items.
         items: usize,
     },
+    /// A result or parts of it were kept from the model, which has these handles.
+    Kept {
+        /// The tool.
+        tool: Name,
+        /// The handles.
+        handles: Vec<Name>,
+    },
+    /// A quarantined model was asked about a handle.
+    Inquired {
+        /// The handle.
+        handle: Name,
+        /// The model.
+        model: Name,
+    },
+    /// A quarantined model gave no answer, for this reason. The client is not told.
+    Unanswered(String),
     /// A server is gone, for this reason. The others stay.
     Gone(String),
     /// A server that was gone has been started again.
@@ -96,6 +112,12 @@ impl std::fmt::Display for Note {
             Note::Filtered { tool, items } => {
                 write!(f, "left out {items} items of what `{tool}` returned")
             }
+            Note::Kept { tool, handles } => {
+                let names: Vec<&str> = handles.iter().map(|n| &**n).collect();
+                write!(f, "kept what `{tool}` returned as {}", names.join(", "))
+            }
+            Note::Inquired { handle, model } => write!(f, "asked the model `{model}` about {handle}"),
+            Note::Unanswered(why) => write!(f, "a question about a handle has no answer: {why}"),
             Note::Gone(how) => write!(f, "the server is gone: {how}"),
             Note::Back => write!(f, "the server is there again"),
             Note::Fresh { from, to } => {
@@ -140,6 +162,14 @@ impl Note {
             Note::Filtered { tool, items } => {
                 json!({"event": "filtered", "tool": &**tool, "items": items})
             }
+            Note::Kept { tool, handles } => {
+                let names: Vec<&str> = handles.iter().map(|n| &**n).collect();
+                json!({"event": "kept", "tool": &**tool, "handles": names})
+            }
+            Note::Inquired { handle, model } => {
+                json!({"event": "inquired", "handle": &**handle, "model": &**model})
+            }
+            Note::Unanswered(why) => json!({"event": "unanswered", "message": why}),
             Note::Gone(how) => json!({"event": "gone", "message": how}),
             Note::Back => json!({"event": "back"}),
             Note::Fresh { from, to } => json!({"event": "fresh", "from": from, "label": to}),

@@ -1,8 +1,8 @@
 //! The core programs of a turn.
 
 use core_ir::{
-    Among, AmongSource, Branch, Builder, Code, Data, EffectClass, Globals, LabelSpec, ModelParams, Name,
-    Recv, Region, Role, Term, TermId, ToolDecl, ToolParam, Type,
+    Among, AmongSource, Branch, Builder, Code, Data, EffectClass, Globals, KeyDecl, LabelSpec, ModelParams,
+    Name, Recv, Region, Role, StoreDecl, StoreId, Term, TermId, ToolDecl, ToolParam, Type,
 };
 use diagnostics::{Diagnostic, Span};
 use policy::Policy;
@@ -100,10 +100,7 @@ impl Programs {
     ) -> Result<Programs, Vec<Diagnostic>> {
         let mut checked = declared(tools, policy, at)?;
         let asks_request = checked.tools.iter().any(|tool| tool.among.iter().any(is_of_request));
-        for tool in checked.tools.iter_mut().filter(|tool| tool.among.iter().any(is_of_request)) {
-            let tool = Arc::make_mut(tool);
-            tool.among = tool.among.iter().flat_map(|among| stated(among, request)).collect();
-        }
+        state_request(&mut checked, request);
         let mut open = checked.clone();
         for tool in &mut open.tools {
             admit(Arc::make_mut(tool));
@@ -115,9 +112,86 @@ impl Programs {
 
 /// The program of a turn, with what the policy says in the declarations of the tools.
 pub(crate) fn declared(tools: &[ToolSpec], policy: &Policy, at: Span) -> Result<Code, Vec<Diagnostic>> {
-    let mut code = turn(tools, at);
+    applied(turn(tools, None, at), policy)
+}
+
+fn applied(mut code: Code, policy: &Policy) -> Result<Code, Vec<Diagnostic>> {
     let found = policy.apply(&mut code);
     if diagnostics::has_errors(&found) { Err(found) } else { Ok(code) }
+}
+
+/// A call whose arguments name handles, which are keys of a store with these labels.
+pub(crate) struct HandleCall<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) args: &'a Data,
+    pub(crate) keys: &'a [(Name, LabelSpec)],
+}
+
+/// The program of a turn in which the arguments of one call recall what they name:
+/// `λx. mem σ (let _ = send x in let r = case x of {f a ⇒ tool[f] {p: recall #h1, q: a.q}, …} in send r)`.
+pub(crate) fn with_handles(
+    tools: &[ToolSpec],
+    policy: &Policy,
+    request: &[Data],
+    call: &HandleCall<'_>,
+    at: Span,
+) -> Result<Code, Vec<Diagnostic>> {
+    let mut code = applied(turn(tools, Some(call), at), policy)?;
+    state_request(&mut code, request);
+    Ok(code)
+}
+
+/// The program that tells the model what it has a handle of: `λx. mem σ (let _ = send x in send (recall #h1))`.
+pub(crate) fn opening((name, label): (&Name, &LabelSpec), at: Span) -> Code {
+    let mut b = Builder::new();
+    let store = store(&mut b, &[(name.clone(), label.clone())], at);
+    let asked = say(&mut b, Role::Assistant, "x", at);
+    let value = b.add(Term::Recall(name.clone(), None), at);
+    let told = b.add(Term::Send(Role::Tool, value), at);
+    let all = b.let_in(vec![("_".into(), asked)], told, at);
+    let all = b.add(Term::Mem(store, all), at);
+    let root = b.abs("x", None, all, at);
+    closed(b, root)
+}
+
+/// A store with a key for each handle.
+fn store(b: &mut Builder, keys: &[(Name, LabelSpec)], at: Span) -> StoreId {
+    let key = |(name, label): &(Name, LabelSpec)| KeyDecl {
+        name: name.clone(),
+        ty: Type::Dyn,
+        label: label.clone(),
+        initial: None,
+    };
+    let keys = keys.iter().map(key).collect();
+    b.store(StoreDecl { name: "handles".into(), keys, capacity: None, ttl: None, backend: None, span: at })
+}
+
+/// A value with the values of handles in place of their names.
+fn recalled(b: &mut Builder, data: &Data, keys: &[(Name, LabelSpec)], at: Span) -> TermId {
+    match data {
+        Data::Str(text) if keys.iter().any(|(name, _)| **name == **text) => {
+            b.add(Term::Recall(Name::from(&**text), None), at)
+        }
+        Data::List(items) => {
+            let items = items.iter().map(|item| recalled(b, item, keys, at)).collect();
+            b.add(Term::List(items), at)
+        }
+        Data::Record(fields) => {
+            let field = |(name, value): &(Name, Data)| (name.clone(), recalled(b, value, keys, at));
+            let fields = fields.iter().map(field).collect();
+            b.add(Term::Record(fields), at)
+        }
+        // The branch has the label of the call, and so has a literal in it.
+        other => b.lit(other.clone(), at),
+    }
+}
+
+/// Puts the values of the set `request` into the declarations.
+fn state_request(code: &mut Code, request: &[Data]) {
+    for tool in code.tools.iter_mut().filter(|tool| tool.among.iter().any(is_of_request)) {
+        let tool = Arc::make_mut(tool);
+        tool.among = tool.among.iter().flat_map(|among| stated(among, request)).collect();
+    }
 }
 
 /// Returns whether a set is made of the request.
@@ -163,12 +237,17 @@ fn closed(b: Builder, root: TermId) -> Code {
 }
 
 /// `λx. let _ = send x in let r = case x of {f a ⇒ tool[f] a, …} in send r`.
-fn turn(tools: &[ToolSpec], at: Span) -> Code {
+/// With a call whose arguments name handles, that call recalls them.
+fn turn(tools: &[ToolSpec], with: Option<&HandleCall<'_>>, at: Span) -> Code {
     let mut b = Builder::new();
     let mut branches = Vec::with_capacity(tools.len());
     for tool in tools {
         let id = b.tool(tool.declaration(at));
-        let (function, args) = (b.add(Term::Tool(id), at), b.var("a", at));
+        let function = b.add(Term::Tool(id), at);
+        let args = match with.filter(|call| *tool.name == *call.tool) {
+            Some(call) => recalled(&mut b, call.args, call.keys, at),
+            None => b.var("a", at),
+        };
         let body = b.app(function, args, at);
         branches.push(Branch { tag: tool.name.clone(), binder: Some("a".into()), body });
     }
@@ -176,13 +255,17 @@ fn turn(tools: &[ToolSpec], at: Span) -> Code {
     let scrutinee = b.var("x", at);
     let result = b.add(Term::Case { scrutinee, branches, default: None }, at);
     let told = say(&mut b, Role::Tool, "r", at);
-    let all = b.let_in(vec![("_".into(), called), ("r".into(), result)], told, at);
+    let mut all = b.let_in(vec![("_".into(), called), ("r".into(), result)], told, at);
+    if let Some(call) = with {
+        let store = store(&mut b, call.keys, at);
+        all = b.add(Term::Mem(store, all), at);
+    }
     let root = b.abs("x", None, all, at);
     closed(b, root)
 }
 
 /// `λx. let _ = send x in recv[θ]`.
-fn shown(model: &Name, at: Span) -> Code {
+pub(crate) fn shown(model: &Name, at: Span) -> Code {
     let mut b = Builder::new();
     let said = say(&mut b, Role::Tool, "x", at);
     let params = ModelParams { model: Some(model.clone()), ..ModelParams::default() };

@@ -63,6 +63,11 @@ impl<T: Trust> Proxy<T> {
         }
     }
 
+    /// Takes the answer of a quarantined model ([`Action::Ask`]).
+    pub fn from_quarantine(&mut self, number: u64, said: Result<core_ir::Data, String>) -> Vec<Action> {
+        self.step(|server, step| server.inquiry_answered(number, said, step))
+    }
+
     /// The server is gone: every request that it has fails.
     pub fn server_gone(&mut self, how: &str) -> Vec<Action> {
         self.server.server_gone(how)

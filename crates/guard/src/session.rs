@@ -3,6 +3,7 @@
 use crate::decide::{
     self, Allowed, Decision, Outcome, Question, Refused, SetAnswer, SetRead, Start, Turn, Waiting,
 };
+use crate::handles::Handle;
 use crate::program::{self, Programs, ToolSpec};
 use core_ir::{Code, Data, Label, LabelSpec, Lattice, Name, PartPath, Stated};
 use diagnostics::{Diagnostic, FileId, Span, clip};
@@ -36,6 +37,8 @@ pub struct SessionOptions {
     /// True if nobody keeps the labels of what tools write ([`Session::memory`]): then results of tools that
     /// read it have the highest label.
     pub forgets: bool,
+    /// Name of the model that questions about handles are put to, if there is one.
+    pub quarantine: Option<Name>,
 }
 
 /// A raise of the label of the conversation.
@@ -93,13 +96,14 @@ struct ServerNames {
 pub struct Session {
     policy: Arc<Policy>,
     /// The policy with the names that tools have here.
-    named: Arc<Policy>,
+    pub(crate) named: Arc<Policy>,
     model: Name,
     forgets: bool,
+    quarantine: Option<Name>,
     tools: Vec<ToolSpec>,
     programs: Result<Programs, Vec<Diagnostic>>,
-    lattice: Lattice,
-    label: Label,
+    pub(crate) lattice: Lattice,
+    pub(crate) label: Label,
     raised: Vec<Raised>,
     /// Calls that untrusted data decided, of tools that limit their number.
     counted: Vec<(Name, u64)>,
@@ -111,6 +115,12 @@ pub struct Session {
     is_request_new: bool,
     /// The servers whose tools have names with that of the server before them; none if all tools are of one.
     servers: BTreeMap<String, ServerNames>,
+    /// Values that the model has handles of.
+    pub(crate) handles: Vec<Handle>,
+    /// Number of handles of this conversation.
+    pub(crate) handle_count: usize,
+    /// Number of conversations before this one.
+    pub(crate) conversation: u64,
     /// The configuration of the next turn, while the label and the counts stay.
     config: Option<Arc<Config>>,
 }
@@ -131,6 +141,7 @@ impl Session {
             lattice: Lattice::with_principals(policy.lattice, &policy.principals),
             model: options.model.clone().unwrap_or_else(|| MODEL.into()),
             forgets: options.forgets,
+            quarantine: options.quarantine.clone(),
             named: policy.clone(),
             policy,
             tools: Vec::new(),
@@ -142,6 +153,9 @@ impl Session {
             request: Vec::new(),
             is_request_new: false,
             servers: BTreeMap::new(),
+            handles: Vec::new(),
+            handle_count: 0,
+            conversation: 0,
             config: None,
         };
         session.build();
@@ -224,6 +238,7 @@ impl Session {
     /// Takes note of what the user asks for, in the user's own words: its tokens may be chosen where the
     /// policy says `request`.
     pub fn user_asks(&mut self, text: &str) {
+        self.take_up_handles(text);
         self.name_values(core_ir::among::tokens(&Data::str(text)));
     }
 
@@ -244,10 +259,16 @@ impl Session {
         if self.is_request_new && self.label != Label::BOTTOM {
             self.build();
         }
+        let handles = self.handles_in(args);
+        if let Some(unknown) = handles.iter().find(|name| self.handle(name).is_none()) {
+            let message = format!("there is no handle `{}`", clip(unknown));
+            return Decision::Refused(self.refused(tool.into(), message, String::new(), None));
+        }
         match &self.programs {
+            Ok(_) if !handles.is_empty() => self.call_with(tool, args, &handles),
             Ok(programs) => {
                 let code = programs.checked.clone();
-                self.turn(&code, tool, args)
+                self.turn(&code, tool, args, false)
             }
             Err(found) => {
                 let why = found.first().map_or("it can't be read", |d| &d.message);
@@ -257,11 +278,28 @@ impl Session {
         }
     }
 
+    /// Decides a call whose arguments name handles.
+    fn call_with(&mut self, tool: &str, args: &Data, handles: &[Name]) -> Decision {
+        let known = handles.iter().filter_map(|name| self.handle(name));
+        let keys: Vec<(Name, LabelSpec)> = known.map(|h| (h.name.clone(), h.label.clone())).collect();
+        let at = Span { file: FileId(0), start: 0, end: 0 };
+        let args = match self.tools.iter().find(|t| *t.name == *tool) {
+            Some(spec) => complete(spec, args),
+            None => args.clone(),
+        };
+        let call = program::HandleCall { tool, args: &args, keys: &keys };
+        match program::with_handles(&self.tools, &self.named, &self.request, &call, at) {
+            Ok(code) => self.turn(&Arc::new(code), tool, &args, true),
+            // INVARIANT: the policy fits these tools, and handles are no tools.
+            Err(_) => unreachable!("a policy that fits the tools"),
+        }
+    }
+
     /// A call that was made although nothing decided about it: of a session that only observes, or a message
     /// that a server sent unasked. Its result has the label that the policy says.
     pub fn admit(&mut self, tool: &str, args: &Data) -> Option<Allowed> {
         let code = self.programs.as_ref().ok()?.open.clone();
-        match self.turn(&code, tool, args) {
+        match self.turn(&code, tool, args, false) {
             Decision::Allowed(allowed) => Some(allowed),
             _ => None,
         }
@@ -377,7 +415,7 @@ impl Session {
     }
 
     /// The configuration of a turn: the policy's, with the conversation so far as the input.
-    fn config(&mut self) -> Arc<Config> {
+    pub(crate) fn config(&mut self) -> Arc<Config> {
         if let Some(config) = &self.config {
             return config.clone();
         }
@@ -407,25 +445,16 @@ impl Session {
         config
     }
 
-    fn turn(&mut self, code: &Arc<Code>, tool: &str, args: &Data) -> Decision {
+    fn turn(&mut self, code: &Arc<Code>, tool: &str, args: &Data, has_handles: bool) -> Decision {
         let Some(spec) = self.tools.iter().find(|t| *t.name == *tool) else {
             let message = format!("there is no tool `{}`", clip(tool));
             return Decision::Refused(self.refused(tool.into(), message, String::new(), None));
         };
         let name = spec.name.clone();
-        // An argument that is left out is `null`, so that nothing else can be taken for it.
-        let args = match (&spec.params, args) {
-            (Some(params), Data::Record(fields)) => {
-                let missing = params.iter().filter(|p| args.field(&p.name).is_none());
-                let missing = missing.map(|p| (p.name.clone(), Data::Null));
-                Data::record(fields.iter().cloned().chain(missing))
-            }
-            (Some(params), _) => Data::record(params.iter().map(|p| (p.name.clone(), Data::Null))),
-            (None, _) => Data::record([("input".into(), args.clone())]),
-        };
+        let args = if has_handles { args.clone() } else { complete(spec, args) };
         let input = Data::Tag(name.clone(), Arc::new(args));
         let config = self.config();
-        self.begin(Start { code: code.clone(), input, config, tool: name })
+        self.begin(Start { code: code.clone(), input, config, tool: name, has_handles })
     }
 
     fn begin(&mut self, start: Start) -> Decision {
@@ -468,7 +497,13 @@ impl Session {
                         let turn = Turn { machine: Box::new(Waiting { machine, id }), start };
                         return Decision::Asks(Question { turn, args, is_decided });
                     }
-                    // INVARIANT: the program of a turn asks no model, store or sample.
+                    Call::Recall { store, key } => {
+                        let name = &store.keys[key as usize].name;
+                        // A call of an earlier conversation goes on with its handles.
+                        let value = self.handles.iter().find(|h| h.name == *name).map(|h| h.value.clone());
+                        machine.handle(id, Response::Recall(Ok(value)));
+                    }
+                    // INVARIANT: the program of a turn asks no model, writes no key and takes no sample.
                     _ => unreachable!("a request that the program of a turn doesn't make"),
                 },
                 Output::Done(Err(failure)) => {
@@ -486,7 +521,7 @@ impl Session {
 
     /// A call that nothing refuses is made if its result, whatever it is, may be shown to the model.
     fn allowed(&mut self, turn: Turn) -> Decision {
-        if !self.everything_is_shown() {
+        if !self.everything_is_shown() && !self.may_keep(&turn.start) {
             let (mut machine, Start { tool, .. }) = turn.clone().handle(Response::Tool(Ok(Data::Null)));
             let label = match run(&mut machine) {
                 Output::Done(Ok(_)) => machine.conversation().0,
@@ -528,14 +563,38 @@ impl Session {
     fn shown_at(&mut self, label: Label, tool: &Name) -> Result<(), Box<Refused>> {
         let Ok(programs) = &self.programs else { return Ok(()) };
         let code = programs.shown.clone();
+        match self.showing(code, label) {
+            (machine, Some(failure)) => Err(self.failed(&machine, tool.clone(), &failure).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a program that shows a model something of this label; gives why the model may not see it.
+    fn showing(&mut self, code: Arc<Code>, label: Label) -> (Machine, Option<Failure>) {
         let config = self.config();
         let config =
             Config { input: LabelSpec::Exact(self.lattice.data_of(label)), ..Config::clone(&config) };
         let mut machine = Machine::new(code, Some(Data::Null), config);
         match run(&mut machine) {
-            Output::Done(Err(failure)) => Err(self.failed(&machine, tool.clone(), &failure).into()),
-            _ => Ok(()),
+            Output::Done(Err(failure)) => (machine, Some(failure)),
+            _ => (machine, None),
         }
+    }
+
+    /// Refuses to show the client's model something of this label beside the conversation.
+    pub(crate) fn may_open(&mut self, label: Label, tool: &Name) -> Result<(), Box<Refused>> {
+        if self.everything_is_shown() { Ok(()) } else { self.shown_at(label, tool) }
+    }
+
+    /// Returns whether another model may be shown something of this label.
+    pub(crate) fn may_model_see(&mut self, model: &Name, label: Label) -> bool {
+        let at = Span { file: FileId(0), start: 0, end: 0 };
+        self.everything_is_shown() || self.showing(program::shown(model, at).into(), label).1.is_none()
+    }
+
+    /// The model that questions about handles are put to.
+    pub(crate) fn quarantine(&self) -> Option<&Name> {
+        self.quarantine.as_ref()
     }
 
     /// The label of a machine in the lattice of the session.
@@ -544,7 +603,7 @@ impl Session {
         self.lattice.label_of(&data).unwrap_or_else(|| self.lattice.top())
     }
 
-    fn raise(&mut self, machine: &Machine, label: Label, by: &Name) {
+    pub(crate) fn raise(&mut self, machine: &Machine, label: Label, by: &Name) {
         let label = self.here(machine, label);
         if self.lattice.flows(label, self.label) {
             return;
@@ -641,12 +700,21 @@ impl Session {
         }
     }
 
-    /// The label of what the session writes now, to be kept; `None` if it is trusted and public.
-    pub fn to_keep(&self) -> Option<KeptLabel> {
-        (self.label != Label::BOTTOM).then(|| KeptLabel {
+    /// The label of what the session writes now with these arguments, to be kept; `None` if it is trusted and
+    /// public.
+    pub fn to_keep(&mut self, args: &Data) -> Option<KeptLabel> {
+        let mut label = self.label;
+        let mut raised_by: Vec<Name> = self.raised.iter().map(|r| r.by.clone()).collect();
+        for name in self.handles_in(args) {
+            let Some(handle) = self.handles.iter().find(|h| h.name == name) else { continue };
+            raised_by.push(handle.by.clone());
+            let of_handle = self.lattice.resolve_or_top(&handle.label);
+            label = self.lattice.join(label, of_handle);
+        }
+        (label != Label::BOTTOM).then(|| KeptLabel {
             lattice: self.lattice.kind().name().into(),
-            label: self.lattice.data_of(self.label),
-            raised_by: self.raised.iter().map(|r| r.by.clone()).collect(),
+            label: self.lattice.data_of(label),
+            raised_by,
         })
     }
 
@@ -723,7 +791,11 @@ impl Session {
     /// A session of the same policy and tools that has read nothing.
     #[must_use]
     pub fn fresh(&self) -> Session {
+        let aside = |handle: &Handle| Handle { is_aside: true, ..handle.clone() };
         Session {
+            handles: self.handles.iter().map(aside).collect(),
+            handle_count: 0,
+            conversation: self.conversation + 1,
             label: Label::BOTTOM,
             raised: Vec::new(),
             counted: Vec::new(),
@@ -761,6 +833,20 @@ impl Session {
     }
 }
 
+/// The arguments of a call with a field for each parameter. One that is left out is `null`, so that nothing
+/// else can be taken for it.
+fn complete(spec: &ToolSpec, args: &Data) -> Data {
+    match (&spec.params, args) {
+        (Some(params), Data::Record(fields)) => {
+            let missing = params.iter().filter(|p| args.field(&p.name).is_none());
+            let missing = missing.map(|p| (p.name.clone(), Data::Null));
+            Data::record(fields.iter().cloned().chain(missing))
+        }
+        (Some(params), _) => Data::record(params.iter().map(|p| (p.name.clone(), Data::Null))),
+        (None, _) => Data::record([("input".into(), args.clone())]),
+    }
+}
+
 /// The texts and numbers in a value.
 fn scalars(data: &Data) -> Vec<Data> {
     let (mut found, mut rest) = (Vec::new(), vec![data]);
@@ -778,7 +864,7 @@ fn scalars(data: &Data) -> Vec<Data> {
 }
 
 /// Works until something is needed.
-fn run(machine: &mut Machine) -> Output {
+pub(crate) fn run(machine: &mut Machine) -> Output {
     loop {
         match machine.poll() {
             Output::Working => {}

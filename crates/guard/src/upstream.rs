@@ -9,6 +9,7 @@
 //! `[tools."mcp:resources/read"]`.
 
 use crate::decide::{Allowed, Decision, Outcome, Question, Refused, SetRead};
+use crate::handle_tools::{self, HandleTools, Inquiry};
 use crate::message::{self as msg, INTERNAL_ERROR, INVALID_REQUEST, Message, REFUSED};
 use crate::note::Note;
 use crate::program::ToolSpec;
@@ -48,6 +49,13 @@ pub trait Trust {
     /// The label that a result states of itself in `_meta.ifc`.
     fn stated(&self, ifc: &Value) -> Stated;
 
+    /// Returns whether a message to the server contains a secret that is known without a label, such as a
+    /// key in the environment of another server.
+    fn has_secret(&self, message: &Value) -> bool {
+        let _ = message;
+        false
+    }
+
     /// Keeps the label of what is written to the server, in addition to those that it has.
     ///
     /// # Errors
@@ -85,6 +93,8 @@ pub enum Action {
     ToClient(Value),
     /// Send the message to the server.
     ToServer(Value),
+    /// Put the question to a quarantined model.
+    Ask(Inquiry),
     /// Tell whoever keeps the policy.
     Note(Note),
 }
@@ -171,10 +181,14 @@ pub(crate) struct Upstream<T> {
     elicits: bool,
     /// Questions of the revision without a handshake, by their state.
     questions: BTreeMap<u64, (Question, Value)>,
+    /// The guard's own tools, if this is the only server.
+    handle_tools: HandleTools,
     /// Methods whose text the client keeps from one conversation to the next, and that nobody approved.
     standing: BTreeSet<String>,
 }
 
+/// Why a call with a known secret is not made.
+const SECRET: &str = "its arguments contain a secret of this computer, such as a key of another server";
 /// Requests of the client whose answer is not shown to a model.
 const QUIET: [&str; 2] = ["ping", "logging/setLevel"];
 /// Requests of the client that tell the server something and whose answer says nothing.
@@ -224,6 +238,7 @@ impl<T: Trust> Upstream<T> {
             listed: false,
             elicits: false,
             questions: BTreeMap::new(),
+            handle_tools: HandleTools::default(),
             standing: BTreeSet::new(),
         };
         // What the policy says of methods that nobody has used yet is no slip for those that are in use.
@@ -301,6 +316,8 @@ impl<T: Trust> Upstream<T> {
     /// before and that aren't decided are not made. What the client still shows of the server's texts has its
     /// label again.
     pub(crate) fn begin_again(&mut self, out: &mut Step<'_>) {
+        let refused = self.handle_tools.begin_again(out.session);
+        out.actions.extend(refused);
         for message in std::mem::take(&mut self.held) {
             let tool = self.name(message["params"]["name"].as_str().unwrap_or_default());
             let refused = out.session.refuse(&tool, "a new conversation has begun");
@@ -319,12 +336,17 @@ impl<T: Trust> Upstream<T> {
     /// Returns whether nobody waits for the server.
     pub(crate) fn is_idle(&self) -> bool {
         let waits_for_client = |own: &Own| matches!(own, Own::Approval(..));
-        self.client.is_empty() && self.held.is_empty() && self.own.values().all(waits_for_client)
+        self.client.is_empty()
+            && self.held.is_empty()
+            && self.own.values().all(waits_for_client)
+            && self.handle_tools.is_idle()
     }
 
     fn is_under_way(&self, id: &Value) -> bool {
         let mut waiting = self.held.iter().chain(self.own.values().filter_map(Own::call));
-        self.client.contains_key(&msg::key(id)) || waiting.any(|call| call["id"] == *id)
+        self.client.contains_key(&msg::key(id))
+            || waiting.any(|call| call["id"] == *id)
+            || self.handle_tools.is_under_way(id)
     }
 
     fn request(&mut self, id: &Value, method: &str, message: Value, out: &mut Step<'_>) {
@@ -365,6 +387,11 @@ impl<T: Trust> Upstream<T> {
         let Some(tool) = self.method(method, out) else {
             return Err(out.session.refuse(method, "too many methods are in use").into());
         };
+        if !self.observe && self.trust.has_secret(params) {
+            let refused = out.session.refuse(&tool, SECRET);
+            out.push(Action::Note(Note::Refused(refused.clone())));
+            return Err(refused.into());
+        }
         let args = Data::from_json(params).unwrap_or(Data::Null);
         // No method asks or reads: it has no set, and approval of one is a refusal.
         match self.decide(&tool, &args, out) {
@@ -414,6 +441,10 @@ impl<T: Trust> Upstream<T> {
             return out.push(Action::ToClient(msg::error(&id, INVALID_REQUEST, why)));
         };
         let tool = self.name(&bare);
+        if self.offers_own(&bare, out.session) {
+            let actions = self.handle_tools.call(message, out.session);
+            return out.actions.extend(actions);
+        }
         if bare.starts_with(METHOD) {
             let why = format!(
                 "there is no tool `{}`: names that begin with `{METHOD}` are those of methods",
@@ -457,11 +488,19 @@ impl<T: Trust> Upstream<T> {
 
     fn decided(&mut self, decision: Decision, message: Value, out: &mut Step<'_>) {
         match decision {
+            Decision::Allowed(allowed) if !self.may_leave(&allowed, &message, out) => {
+                let refused = out.session.refuse(allowed.tool(), SECRET);
+                self.refuse(&message, refused, out);
+            }
             Decision::Allowed(allowed) => match self.written(&allowed, &message, out.session) {
                 Ok(reads) => {
                     let (tool, label) = (allowed.tool().clone(), out.session.label());
                     out.push(Action::Note(Note::Made { tool, label }));
                     self.client.insert(msg::key(&message["id"]), Pending::Call(allowed, reads));
+                    let mut message = message;
+                    if let Some(params) = message.get_mut("params") {
+                        *params = with_values(std::mem::take(params), "arguments", out.session);
+                    }
                     out.push(Action::ToServer(message));
                 }
                 Err(why) => {
@@ -487,12 +526,31 @@ impl<T: Trust> Upstream<T> {
         }
     }
 
+    /// Returns whether the arguments of a call have no known secret. A guard that observes makes it all the
+    /// same.
+    fn may_leave(&self, allowed: &Allowed, message: &Value, out: &mut Step<'_>) -> bool {
+        let sent = with_values(message["params"].clone(), "arguments", out.session);
+        if !self.trust.has_secret(&sent["arguments"]) {
+            return true;
+        }
+        if self.observe {
+            let refused = out.session.refuse(allowed.tool(), SECRET);
+            out.push(Action::Note(Note::WouldRefuse(refused)));
+        }
+        self.observe
+    }
+
     /// Keeps the label of what a call writes; gives what it reads.
-    fn written(&self, allowed: &Allowed, message: &Value, session: &Session) -> Result<Option<Keys>, String> {
+    fn written(
+        &self,
+        allowed: &Allowed,
+        message: &Value,
+        session: &mut Session,
+    ) -> Result<Option<Keys>, String> {
         let args = arguments(message).unwrap_or(Data::Null);
-        let MemoryUse { writes, reads } = session.memory(allowed.tool(), &args);
+        let MemoryUse { writes, reads } = session.memory(allowed.tool(), &session.with_values(&args));
         if let Some(keys) = writes
-            && let Some(label) = session.to_keep()
+            && let Some(label) = session.to_keep(&args)
         {
             self.trust.keep(&keys, &label)?;
         }
@@ -591,6 +649,7 @@ impl<T: Trust> Upstream<T> {
     fn notification(&mut self, method: &str, message: Value, out: &mut Step<'_>) {
         if method == "notifications/cancelled" {
             let id = message["params"]["requestId"].clone();
+            self.handle_tools.canceled(&id);
             self.client.remove(&msg::key(&id));
             if let Some(at) = self.held.iter().position(|request| request["id"] == id) {
                 self.held.remove(at);
@@ -765,7 +824,10 @@ impl<T: Trust> Upstream<T> {
             },
             Pending::Start(method) => self.started(&method, &mut message, out),
             Pending::List(method) => match failed {
-                None => self.list(method, &mut message["result"], out),
+                None => {
+                    self.list(method, &mut message["result"], out);
+                    self.add_own_tools(method, &mut message["result"], out.session);
+                }
                 Some(_) => {
                     if let Err(why) = self.enters(method, &message["error"], out) {
                         message = msg::error(id, REFUSED, &why);
@@ -782,6 +844,10 @@ impl<T: Trust> Upstream<T> {
                     None => data,
                 };
                 let kept = reads.map_or(Vec::new(), |keys| self.recalled(&keys));
+                let data = match self.handled(&allowed, data, (stated.as_ref(), &kept), &mut message, out) {
+                    Some(data) => data,
+                    None => return out.push(Action::ToClient(message)),
+                };
                 if let Outcome::Withheld(refused) = self.finish(allowed, data, stated, &kept, out) {
                     let is_stateless = message["result"].get("resultType").is_some();
                     message = msg::tool_error(id, &withheld(&refused), is_stateless);
@@ -799,6 +865,55 @@ impl<T: Trust> Upstream<T> {
             }
         }
         out.push(Action::ToClient(message));
+    }
+
+    /// Keeps a result or parts of it from the model, which gets handles. Gives the rest, which enters the
+    /// conversation; `None` if nothing does.
+    fn handled(
+        &mut self,
+        allowed: &Allowed,
+        data: Result<Data, String>,
+        (stated, kept): (Option<&Stated>, &[KeptLabel]),
+        message: &mut Value,
+        out: &mut Step<'_>,
+    ) -> Option<Result<Data, String>> {
+        // A guard that only observes gives what there is.
+        if self.observe || !out.session.has_handles() {
+            return Some(data);
+        }
+        let tool = allowed.tool().clone();
+        let stated = stated.map(|s| out.session.stated(s));
+        let stated = out.session.joined(stated, kept);
+        let is_stateless = message["result"].get("resultType").is_some();
+        let value = msg::whole_value(message, &data);
+        if let Some(name) = out.session.keep(allowed, &data, stated.as_ref(), value) {
+            let text = handle_tools::told(&name, &tool, out.session);
+            *message = msg::tool_text(&message["id"], &text, is_stateless);
+            out.push(Action::Note(Note::Kept { tool, handles: vec![name] }));
+            return None;
+        }
+        if let Ok(whole) = &data
+            && let Some((told, rest, handles)) = out.session.keep_parts(allowed, whole, stated.as_ref())
+        {
+            if let Some(result) = message.get_mut("result") {
+                let wrapped = self.bare(&tool).and_then(|bare| self.wrapped.get(bare)).copied();
+                msg::put_data(result, &told.to_json(), wrapped.unwrap_or(false));
+            }
+            out.push(Action::Note(Note::Kept { tool, handles }));
+            return Some(Ok(rest));
+        }
+        Some(data)
+    }
+
+    /// Returns whether a name is that of a tool of the guard's own.
+    fn offers_own(&self, bare: &str, session: &Session) -> bool {
+        self.prefix.is_empty() && session.has_handles() && handle_tools::is_own(bare)
+    }
+
+    /// Takes the answer of a quarantined model.
+    pub(crate) fn inquiry_answered(&mut self, number: u64, said: Result<Data, String>, out: &mut Step<'_>) {
+        let actions = self.handle_tools.answered(number, said, out.session);
+        out.actions.extend(actions);
     }
 
     /// Leaves items out of a result, and out of the message that has it.
@@ -887,6 +1002,9 @@ impl<T: Trust> Upstream<T> {
                 None if self.tools.len() >= MAX_TOOLS => {
                     Approval::Changed(format!("the server has more than {MAX_TOOLS} tools"))
                 }
+                None if self.offers_own(&name, out.session) => {
+                    Approval::Changed("it is the name of a tool of the guard itself".into())
+                }
                 None if name.starts_with(METHOD) => {
                     Approval::Changed(format!("names that begin with `{METHOD}` are those of methods"))
                 }
@@ -915,6 +1033,10 @@ impl<T: Trust> Upstream<T> {
                 self.wrapped.insert(name.clone(), is_wrapped(&tool));
                 specs.push(ToolSpec::of_schema(&self.name(&name), &tool["inputSchema"]));
                 self.tools.entry(name).or_insert_with(|| tool.clone());
+                // A handle is not what the schema describes.
+                if let Some(fields) = tool.as_object_mut().filter(|_| out.session.has_handles()) {
+                    fields.remove("outputSchema");
+                }
                 kept.push(tool);
             }
         }
@@ -951,6 +1073,19 @@ impl<T: Trust> Upstream<T> {
                     fields.values_mut().filter_map(Value::as_array_mut).for_each(Vec::clear);
                 }
             }
+        }
+    }
+
+    /// Adds the guard's own tools to the last page of a list of tools.
+    fn add_own_tools(&self, method: &str, result: &mut Value, session: &Session) {
+        let is_last = result.get("nextCursor").is_none_or(Value::is_null);
+        if method == "tools/list"
+            && self.prefix.is_empty()
+            && !self.observe
+            && is_last
+            && let Some(tools) = result.get_mut("tools").and_then(Value::as_array_mut)
+        {
+            handle_tools::add_to(tools, session);
         }
     }
 
@@ -1011,6 +1146,11 @@ pub(crate) fn own_number(id: &Value) -> Option<u64> {
     id.as_str()?.strip_prefix(OWN)?.parse().ok()
 }
 
+/// Returns whether the name of a tool represents a method.
+pub fn is_method(tool: &str) -> bool {
+    tool.starts_with(METHOD)
+}
+
 /// The text of a server under a method, as a tool that can be approved.
 pub fn described_as_tool(method: &str, said: &Value) -> Value {
     let text = said.as_str().map_or_else(|| said.to_string(), String::from);
@@ -1039,6 +1179,17 @@ fn described(question: &Question) -> String {
         let _ = write!(text, "\n  {} = {value}{label}", visible(name, MAX_ARGUMENT_CHARS));
     }
     text
+}
+
+/// An object with the values of handles in place of their names in one of its fields.
+fn with_values(mut object: Value, field: &str, session: &Session) -> Value {
+    if let Some(value) = object.get_mut(field)
+        && let Ok(data) = Data::from_json(value)
+        && !session.handles_in(&data).is_empty()
+    {
+        *value = session.with_values(&data).to_json();
+    }
+    object
 }
 
 /// The arguments of a call.

@@ -52,7 +52,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: UNKNOWN_KEY,
         title: "key that a policy does not have",
         text: "At the top there are `lattice`, `generated_endorse`, `principals`, `places`, `policies`, `tools`, `unknown_tools`, \
-               `models`, `output` and `delegate`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `fields`, `readers`, `approve`, `plain`, `at_most`, `filter` and `allow`; for a model \
+               `models`, `output` and `delegate`; for a tool or a policy of a name `effect`, `control`, `arguments`, `bounds`, `among`, `result`, `fields`, `readers`, `approve`, `plain`, `at_most`, `filter`, `handle` and `allow`; for a model \
                `clearance`, and for `output` also `bound` and `plain`. A slip must \
                not become a hole, so nothing is ignored.",
         wrong: "[tools.send_mail]\nefect = \"write\"",

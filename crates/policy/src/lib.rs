@@ -14,6 +14,7 @@ mod check;
 pub mod codes;
 mod delegates;
 mod filter;
+mod handle;
 mod memory;
 mod named;
 mod parts;
@@ -103,6 +104,8 @@ struct Signature {
     memory: Memory,
     /// Lists of its result of which a guard leaves out items.
     filter: Vec<filter::FilterRule>,
+    /// Parts of its result that a guard gives a handle of.
+    handle: Vec<handle::HandleRule>,
     /// Patterns of arguments, with their places.
     pattern: Vec<(Name, Pattern, Span)>,
     /// Parameters that only complete calls, with their places.
@@ -318,6 +321,7 @@ impl Policy {
             }
             if let Some(table) = table {
                 table.says.check_filter(decl, &mut found);
+                table.says.check_handle(decl, &mut found);
                 let memory = self.memory.get(&table.name).unwrap_or(&table.says.memory);
                 table.says.check_memory(memory, decl, &mut found);
             }
@@ -828,6 +832,7 @@ impl PolicyReader {
             "writes",
             "reads",
             "filter",
+            "handle",
             "allow",
         ];
         let (mut says, mut bound_sets) = (Signature::default(), Vec::new());
@@ -850,6 +855,7 @@ impl PolicyReader {
                 "writes" => says.memory.writes = self.memory_key(value),
                 "reads" => says.memory.reads = self.memory_key(value),
                 "filter" => says.filter = self.filter(value),
+                "handle" => says.handle = self.handle(value),
                 "plain" => {
                     let Some(forms) = self.table(value, "a table with a form for each parameter") else {
                         continue;

@@ -50,6 +50,7 @@ pub mod audit;
 pub mod bound;
 pub mod callers;
 pub mod client_config;
+pub mod client_hooks;
 mod error;
 pub mod events;
 #[cfg(feature = "plans")]
@@ -68,6 +69,7 @@ pub mod policy;
 pub mod preflight;
 pub mod program;
 pub mod project_files;
+pub mod quarantine;
 #[cfg(feature = "plans")]
 mod remarks;
 #[cfg(feature = "plans")]

@@ -6,13 +6,16 @@ use crate::interrupt::unless_canceled;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::guard::{
-    DecisionLog, GuardEnd, GuardOptions, Guarded, LabelStore, Note, describe, guard_stdio, hook_folder,
+    AnswerForm, Answered, DecisionLog, GuardEnd, GuardOptions, Guarded, Inquiry, LabelStore, Note,
+    Quarantine, describe, guard_stdio, hook_folder,
 };
+use core_ir::{EnumType, Type};
 use diagnostics::{Sources, visible};
 use policy::Policy;
 use runtime::{CancellationToken, Pins, Redactor, ServerTool};
 use serde_json::json;
 use session::load::replace_file;
+use session::quarantine::Quarantined;
 use session::server_list::{self, Launch, ListedServer};
 use session::settings::read_lock;
 use session::{Settings, SettingsError};
@@ -81,7 +84,13 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
         Ok(hooks) => hooks,
         Err(why) => return ui.usage(&why, None),
     };
+    let quarantine = match args.quarantine.as_deref().map(|model| quarantined(ui, model)).transpose() {
+        Ok(quarantine) => quarantine,
+        Err(exit) => return exit,
+    };
     let options = GuardOptions {
+        secrets: settings.environment.secrets().map(|(_, secret)| secret).collect(),
+        quarantine,
         labels,
         hooks,
         servers,
@@ -114,6 +123,29 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
             Exit::Failed
         }
     }
+}
+
+/// The model that questions about handles are put to.
+fn quarantined(ui: &Ui, model: &str) -> Result<Quarantine, Exit> {
+    let settings = setup::settings(ui)?;
+    let session = session::Session::new(settings, session::RunOptions::default());
+    let quarantined = Quarantined::new(session, model).map_err(|e| setup::refuse_config(ui, &e))?;
+    let quarantined = Arc::new(quarantined);
+    let ask = move |inquiry: Inquiry| -> Answered {
+        let quarantined = quarantined.clone();
+        Box::pin(async move {
+            let form = match &inquiry.form {
+                AnswerForm::Text => Type::Str,
+                AnswerForm::Number => Type::Num,
+                AnswerForm::Boolean => Type::Bool,
+                AnswerForm::Choice(texts) => Type::Enum(Arc::new(EnumType::literals(
+                    texts.iter().map(|t| t.as_str().into()).collect(),
+                ))),
+            };
+            quarantined.ask(&inquiry.question, &inquiry.about, form).await
+        })
+    };
+    Ok(Quarantine { model: model.into(), ask: Arc::new(ask) })
 }
 
 /// Where notes of a guard go: to standard error, and to the file of decisions.

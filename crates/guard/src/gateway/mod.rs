@@ -16,11 +16,13 @@ mod owners;
 
 pub use own_tools::OwnDecision;
 
+use crate::handle_tools::{self, HandleTools, Inquiry};
 use crate::message::{self as msg, INVALID_REQUEST, Message};
 use crate::note::Note;
 use crate::proxy::{not_json, policy_problem};
 use crate::session::{SERVER_SEPARATOR, Session};
 use crate::upstream::{Action, MAX_PENDING, Step, Trust, Upstream, own_number};
+use core_ir::Data;
 use diagnostics::clip;
 use lists::{Gather, LISTS, List};
 use owners::Owners;
@@ -61,6 +63,8 @@ pub enum Routed {
     ToClient(Value),
     /// Send the message to the server.
     ToServer(usize, Value),
+    /// Put the question to a quarantined model.
+    Ask(Inquiry),
     /// Tell whoever keeps the policy; about this server, if it is about one.
     Note(Option<usize>, Note),
 }
@@ -172,6 +176,10 @@ pub struct Gateway<T> {
     owners: Owners,
     /// `initialize` of the client, for servers that are started again.
     hello: Option<Value>,
+    /// True if it refuses nothing.
+    observe: bool,
+    /// The guard's own tools.
+    handle_tools: HandleTools,
     /// Tools that the client has by itself, with the arguments that they have had.
     own_tools: BTreeMap<String, BTreeSet<String>>,
     told_policy: bool,
@@ -228,6 +236,8 @@ impl<T: Trust> Gateway<T> {
             asked: BTreeMap::new(),
             owners: Owners::default(),
             hello: None,
+            observe,
+            handle_tools: HandleTools::default(),
             own_tools: BTreeMap::new(),
             told_policy: false,
         })
@@ -250,6 +260,8 @@ impl<T: Trust> Gateway<T> {
     pub fn begin_again(&mut self) -> Vec<Routed> {
         let (from, mut out) = (self.session.label(), Vec::new());
         self.session = self.session.fresh();
+        let refused = self.handle_tools.begin_again(&self.session);
+        out.extend(refused.into_iter().map(of_guard));
         for server in 0..self.servers.len() {
             let mut step = Step { session: &mut self.session, actions: Vec::new() };
             self.servers[server].guard.begin_again(&mut step);
@@ -258,6 +270,12 @@ impl<T: Trust> Gateway<T> {
         }
         out.push(Routed::Note(None, Note::Fresh { from, to: self.session.label() }));
         self.checked(out)
+    }
+
+    /// Takes the answer of a quarantined model ([`Routed::Ask`]).
+    pub fn from_quarantine(&mut self, number: u64, said: Result<Data, String>) -> Vec<Routed> {
+        let actions = self.handle_tools.answered(number, said, &mut self.session);
+        self.checked(actions.into_iter().map(of_guard).collect())
     }
 
     /// A server that was gone is started again: it is asked to begin as the first time. Calls of its tools
@@ -294,14 +312,16 @@ impl<T: Trust> Gateway<T> {
     /// Returns whether nobody waits for a server.
     pub fn is_idle(&self) -> bool {
         let is_idle = |m: &Member<T>| !m.is_ready() || m.guard.is_idle();
-        self.servers.iter().all(is_idle) && !matches!(self.phase, Phase::Starting { .. })
+        self.servers.iter().all(is_idle)
+            && self.handle_tools.is_idle()
+            && !matches!(self.phase, Phase::Starting { .. })
     }
 
     /// Takes a line of the client.
     pub fn from_client(&mut self, line: &str) -> Vec<Routed> {
         let message: Value = match serde_json::from_str(line) {
             Ok(message) => message,
-            Err(e) => return not_json(&e).into_iter().map(of_nobody).collect(),
+            Err(e) => return not_json(&e).into_iter().map(of_guard).collect(),
         };
         let mut out = Vec::new();
         match msg::envelope(&message) {
@@ -397,6 +417,8 @@ impl<T: Trust> Gateway<T> {
             match action {
                 Action::ToServer(message) => out.push(Routed::ToServer(server, message)),
                 Action::Note(note) => out.push(Routed::Note(Some(server), note)),
+                // INVARIANT: the guard of one of several servers has no tools of its own.
+                Action::Ask(_) => {}
                 Action::ToClient(message) => self.pass_on(server, message, out),
             }
         }
@@ -406,7 +428,7 @@ impl<T: Trust> Gateway<T> {
 
     fn request(&mut self, id: &Value, method: &str, message: Value, out: &mut Vec<Routed>) {
         let mut refuse = |code, why: &str| out.push(Routed::ToClient(msg::error(id, code, why)));
-        if self.open.contains_key(&msg::key(id)) {
+        if self.open.contains_key(&msg::key(id)) || self.handle_tools.is_under_way(id) {
             return refuse(INVALID_REQUEST, &format!("a request with the id {id} is under way"));
         }
         if self.open.len() >= MAX_PENDING {
@@ -475,6 +497,10 @@ impl<T: Trust> Gateway<T> {
             let why = "a call has the `name` of a tool";
             return out.push(Routed::ToClient(msg::error(id, INVALID_REQUEST, why)));
         };
+        if !self.observe && self.session.has_handles() && handle_tools::is_own(name) {
+            let actions = self.handle_tools.call(message, &mut self.session);
+            return out.extend(actions.into_iter().map(of_guard));
+        }
         let found = self.named(name);
         match found {
             Ok((server, bare)) => {
@@ -612,6 +638,7 @@ impl<T: Trust> Gateway<T> {
     }
 
     fn cancel(&mut self, mut message: Value, out: &mut Vec<Routed>) {
+        self.handle_tools.canceled(&message["params"]["requestId"]);
         match self.open.remove(&msg::key(&message["params"]["requestId"])) {
             Some(Open::Sent(number)) => {
                 if let Some(sent) = self.sent.remove(&number) {
@@ -896,7 +923,8 @@ impl<T: Trust> Gateway<T> {
         self.open.remove(&msg::key(&gather.id));
         let (servers, owners) = (&self.servers, &mut self.owners);
         let key = gather.list.map_or("", |list| list.key);
-        let answer = gather.answer(|server, mut item| {
+        let is_tools = gather.list == Some(&lists::TOOLS) && !self.observe;
+        let mut answer = gather.answer(|server, mut item| {
             let own = item[key].as_str()?.to_string();
             let is_kept = match key {
                 "name" => {
@@ -915,13 +943,18 @@ impl<T: Trust> Gateway<T> {
             }
             is_kept.then_some(item)
         });
+        if is_tools && let Some(tools) = answer["result"]["tools"].as_array_mut() {
+            handle_tools::add_to(tools, &self.session);
+        }
         out.push(Routed::ToClient(answer));
     }
 }
 
-fn of_nobody(action: Action) -> Routed {
+/// An action of the guard itself.
+fn of_guard(action: Action) -> Routed {
     match action {
         Action::Note(note) => Routed::Note(None, note),
+        Action::Ask(inquiry) => Routed::Ask(inquiry),
         Action::ToClient(message) | Action::ToServer(message) => Routed::ToClient(message),
     }
 }

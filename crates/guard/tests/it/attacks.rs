@@ -160,6 +160,7 @@ impl World {
         while let Some(action) = todo.pop_front() {
             match action {
                 Routed::ToClient(message) => self.to_client.push(message),
+                Routed::Ask(inquiry) => panic!("{inquiry:?}"),
                 Routed::Note(_, note) => self.notes.push(note),
                 Routed::ToServer(n, message) => {
                     if message["method"] == "tools/call" {

@@ -142,6 +142,7 @@ fn play(kind: &Kind, session: &Recorded, is_told: bool) -> Vec<Stopped> {
                     Action::Note(note @ (Note::Invalid { .. } | Note::Policy(_) | Note::LeftOut { .. })) => {
                         panic!("{} {}: {note:?}", kind.name, session.name)
                     }
+                    Action::Ask(inquiry) => panic!("{inquiry:?}"),
                     Action::Note(_) => {}
                 }
             }

@@ -103,6 +103,7 @@ fn play(
     while let Some(action) = todo.pop_front() {
         match action {
             Routed::ToClient(message) => came.to_client.push(message),
+            Routed::Ask(inquiry) => panic!("{inquiry:?}"),
             Routed::Note(server, note) => came.notes.push((server, note)),
             Routed::ToServer(n, message) => {
                 if message.get("id").is_some()

@@ -11,6 +11,7 @@ mod benign;
 mod drive;
 mod equal;
 mod gateway;
+mod handles;
 mod idle;
 mod memory;
 mod noninterference;

@@ -122,6 +122,7 @@ impl Talk {
                     Action::ToClient(m) => {
                         text = m["result"]["content"][0]["text"].as_str().unwrap_or_default().into()
                     }
+                    Action::Ask(inquiry) => panic!("{inquiry:?}"),
                     Action::Note(note) => self.notes.push(note),
                     Action::ToServer(m) => {
                         let said = self.serve(&m["params"]);

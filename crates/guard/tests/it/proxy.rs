@@ -88,6 +88,7 @@ fn exchange(
                     reached.push(message);
                 }
                 Action::ToClient(message) => answer = message,
+                Action::Ask(inquiry) => panic!("{inquiry:?}"),
                 Action::Note(_) => {}
             }
         }
@@ -631,6 +632,7 @@ fn reads_mails(mails: &Value) -> (Vec<Value>, Vec<Value>, String) {
                     ));
                 }
                 Action::ToClient(message) => given.push(message),
+                Action::Ask(inquiry) => panic!("{inquiry:?}"),
                 Action::Note(_) => {}
             }
         }

@@ -24,6 +24,21 @@ const MAX_SAID: usize = 16 << 20;
 /// # Errors
 /// It can't be started, or doesn't say what it offers, in words for people.
 pub async fn describe(launch: &Launch, max_message: usize) -> Result<Vec<ServerTool>, String> {
+    Ok(said(launch, max_message).await?.iter().map(server_tool).collect())
+}
+
+/// The tools of a server, with the hints that it gives of them.
+///
+/// # Errors
+/// It can't be started, or doesn't say what it offers, in words for people.
+pub async fn offered(launch: &Launch, max_message: usize) -> Result<Vec<Value>, String> {
+    let mut all = said(launch, max_message).await?;
+    all.retain(|tool| tool["name"].as_str().is_some_and(|name| !::guard::is_method(name)));
+    Ok(all)
+}
+
+/// All that a server says of itself.
+async fn said(launch: &Launch, max_message: usize) -> Result<Vec<Value>, String> {
     let (send, events) = mpsc::channel(1);
     let peer = Peer::start(0, launch, max_message, send, Arc::new(Notify::new()))?;
     let mut talk = Talk { peer, events, next: 0, said: 0, meta: None };
@@ -49,7 +64,7 @@ struct Talk {
 }
 
 impl Talk {
-    async fn offers(&mut self) -> Result<Vec<ServerTool>, String> {
+    async fn offers(&mut self) -> Result<Vec<Value>, String> {
         let info = json!({"name": "entail", "version": env!("CARGO_PKG_VERSION")});
         // Servers offer some tools only to clients that can do what these need.
         let able = json!({"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}});
@@ -68,13 +83,13 @@ impl Talk {
         };
         let mut found = Vec::new();
         if let Some(text) = start.get("instructions").filter(|t| !t.is_null()) {
-            found.push(server_tool(&described_as_tool("initialize", text)));
+            found.push(described_as_tool("initialize", text));
         }
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
             let mut page = self.ask("tools/list", params).await??;
             let tools = page["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
-            found.extend(tools.iter().map(server_tool));
+            found.extend(tools);
             match page["nextCursor"].as_str() {
                 Some(cursor) => params = json!({"cursor": cursor}),
                 None => break,
@@ -88,7 +103,7 @@ impl Talk {
             if start["capabilities"].get(capability).is_some()
                 && let Ok(list) = self.ask(method, json!({})).await?
             {
-                found.push(server_tool(&described_as_tool(method, &list)));
+                found.push(described_as_tool(method, &list));
             }
         }
         Ok(found)

@@ -24,9 +24,9 @@ mod peer;
 mod running;
 
 pub use ::guard::Note;
-pub use ::guard::{OwnDecision, Param, ToolSpec};
+pub use ::guard::{AnswerForm, Inquiry, OwnDecision, Param, ToolSpec};
 pub use decisions::DecisionLog;
-pub use describe::describe;
+pub use describe::{describe, offered};
 #[cfg(feature = "http")]
 pub use front::{FrontLog, HttpFront};
 pub use hook::{HookAnswer, ask, hook_folder, tell_conversation, tell_request};
@@ -36,17 +36,18 @@ use ::guard::{
     Action, Approval, Gateway, GatewayServer, KeptLabel, Keys, Proxy, Routed, Session, SessionOptions, Trust,
     short_name,
 };
-use core_ir::{Code, Stated};
+use core_ir::{Code, Data, Stated};
 use diagnostics::Diagnostic;
 use hook::{Asked, Hooks};
 use outlet::Outlet;
 use peer::{Line, Lines};
 use policy::Policy;
 use running::{Heard, Running};
-use runtime::{CancellationToken, PinState, Pins, ServerTool};
+use runtime::{CancellationToken, PinState, Pins, Redactor, Secret, ServerTool};
 use serde_json::Value;
 use session::server_list::ListedServer;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -81,10 +82,32 @@ pub struct GuardOptions {
     pub labels: Option<Arc<LabelStore>>,
     /// The folder in which the client's hooks find the guard of a list, if they shall.
     pub hooks: Option<PathBuf>,
+    /// Secrets of the user's environment.
+    pub secrets: Vec<Secret>,
+    /// Puts questions about handles to a quarantined model, if there is one.
+    pub quarantine: Option<Quarantine>,
     /// True if nothing is refused, and what would be is told.
     pub observe: bool,
     /// The most bytes of a message.
     pub max_message: usize,
+}
+
+/// The answer to a question about a handle.
+pub type Answered = Pin<Box<dyn Future<Output = Result<Data, String>> + Send>>;
+
+/// A quarantined model: it has no tools and sees nothing but the question and what it is about.
+#[derive(Clone)]
+pub struct Quarantine {
+    /// Its name, for its clearance.
+    pub model: String,
+    /// Puts a question to it.
+    pub ask: Arc<dyn Fn(Inquiry) -> Answered + Send + Sync>,
+}
+
+impl std::fmt::Debug for Quarantine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quarantine").field("model", &self.model).finish_non_exhaustive()
+    }
 }
 
 /// How a guard ended.
@@ -108,6 +131,8 @@ struct Pinned {
     labels: Option<Arc<LabelStore>>,
     /// Name under which labels are kept.
     identity: String,
+    /// Secrets of the user and of other servers.
+    secrets: Redactor,
 }
 
 impl Pinned {
@@ -130,6 +155,10 @@ impl Trust for Pinned {
         runtime::stated_label(ifc)
     }
 
+    fn has_secret(&self, message: &Value) -> bool {
+        self.secrets.finds(message)
+    }
+
     fn keep(&self, keys: &Keys, label: &KeptLabel) -> Result<(), String> {
         self.labels()?.keep(&self.identity, keys, label)
     }
@@ -137,6 +166,17 @@ impl Trust for Pinned {
     fn kept(&self, keys: &Keys) -> Result<Vec<KeptLabel>, String> {
         self.labels()?.kept(&self.identity, keys)
     }
+}
+
+/// The secrets that a server must not be told: those of the user and of the others. Its own it has.
+fn secrets_for(server: &ListedServer, options: &GuardOptions) -> Redactor {
+    let own: Vec<Secret> = server.secrets().collect();
+    let listed = match &options.servers {
+        Guarded::One(_) => &[][..],
+        Guarded::List(servers) => servers,
+    };
+    let others = listed.iter().flat_map(ListedServer::secrets);
+    Redactor::new(options.secrets.iter().cloned().chain(others).filter(|secret| !own.contains(secret)))
 }
 
 fn server_tool(tool: &Value) -> ServerTool {
@@ -154,14 +194,16 @@ enum Core {
 impl Core {
     fn new(options: &GuardOptions) -> Result<Core, String> {
         let model = options.model.as_deref().map(Into::into);
-        let session =
-            Session::new(options.policy.clone(), &SessionOptions { model, ..SessionOptions::default() });
+        let quarantine = options.quarantine.as_ref().map(|q| q.model.as_str().into());
+        let session_options = SessionOptions { model, quarantine, ..SessionOptions::default() };
+        let session = Session::new(options.policy.clone(), &session_options);
         let pins = Arc::new(options.pins.clone());
         let trust = |server: &ListedServer| Pinned {
             pins: pins.clone(),
             server: server.name.clone(),
             labels: options.labels.clone(),
             identity: labels::identity(server),
+            secrets: secrets_for(server, options),
         };
         match &options.servers {
             Guarded::One(server) => {
@@ -229,6 +271,14 @@ impl Core {
         }
     }
 
+    /// Takes the answer of the quarantined model.
+    fn from_quarantine(&mut self, number: u64, said: Result<Data, String>) -> Vec<Routed> {
+        match self {
+            Core::One(proxy) => of_first(proxy.from_quarantine(number, said)),
+            Core::Many(gateway) => gateway.from_quarantine(number, said),
+        }
+    }
+
     /// The user has begun a new conversation.
     fn begin_again(&mut self) -> Vec<Routed> {
         match self {
@@ -273,6 +323,7 @@ fn of_first(actions: Vec<Action>) -> Vec<Routed> {
     let routed = |action| match action {
         Action::ToClient(message) => Routed::ToClient(message),
         Action::ToServer(message) => Routed::ToServer(0, message),
+        Action::Ask(inquiry) => Routed::Ask(inquiry),
         Action::Note(note) => Routed::Note(None, note),
     };
     actions.into_iter().map(routed).collect()
@@ -328,6 +379,7 @@ async fn guard_over(
             () = written.notified() => continue,
             line = client.recv(), if leaving.is_none() && wires.may_read_client() => Some(Heard::Client(line)),
             asked = next_asked(hooks) => Some(Heard::Own(asked)),
+            Some((number, said)) = guard.answers.recv() => Some(Heard::Quarantine(number, said)),
             Some((tag, event)) = events.recv(), if wires.to_client.is_free() => Some(Heard::Server(tag, event)),
         };
         let end = match event {
@@ -401,7 +453,8 @@ pub fn declared(
 pub fn decide_alone(policy: Arc<Policy>, tool: &str, input: &Value) -> OwnDecision {
     let session = Session::new(policy, &SessionOptions::default());
     let pins = Arc::new(Pins::default());
-    let nobody = Pinned { pins, server: String::new(), labels: None, identity: String::new() };
+    let (server, identity, secrets) = (String::new(), String::new(), Redactor::default());
+    let nobody = Pinned { pins, server, labels: None, identity, secrets };
     // A list without servers is a session all the same.
     let servers: Vec<GatewayServer<Pinned>> =
         Vec::from([GatewayServer { name: String::new(), trust: nobody, is_approved: false }]);

@@ -5,13 +5,14 @@
 use super::hook::{Asked, Told};
 use super::outlet::Outlet;
 use super::peer::{Event, Events, Line, Peer, too_long};
-use super::{Core, GuardEnd, GuardOptions, Guarded, Log, Note, OwnDecision};
+use super::{Core, GuardEnd, GuardOptions, Guarded, Inquiry, Log, Note, OwnDecision, Quarantine};
 use ::guard::Routed;
+use core_ir::Data;
 use serde_json::json;
 use session::server_list::ListedServer;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -32,6 +33,8 @@ pub(super) enum Heard {
     Own(Asked),
     Client(Option<Line>),
     Server(usize, Event),
+    /// The answer to a question about a handle, by its number.
+    Quarantine(u64, Result<Data, String>),
 }
 
 /// The connections of a guard.
@@ -40,6 +43,8 @@ pub(super) struct Wires {
     /// The servers; those that are gone are none.
     peers: Vec<Option<Peer>>,
     pub(super) to_client: Outlet,
+    quarantine: Option<Quarantine>,
+    answers: mpsc::UnboundedSender<(u64, Result<Data, String>)>,
 }
 
 impl Wires {
@@ -52,11 +57,23 @@ impl Wires {
                         peer.outlet.push(&message);
                     }
                 }
+                Routed::Ask(inquiry) => self.ask(inquiry),
                 Routed::Note(server, note) => {
                     log(server.and_then(|s| self.names.get(s)).map(String::as_str), &note);
                 }
             }
         }
+    }
+
+    /// Puts a question to the quarantined model. How many are open is bounded by the guard.
+    fn ask(&self, inquiry: Inquiry) {
+        // INVARIANT: only a guard with such a model asks.
+        let Some(quarantine) = &self.quarantine else { return };
+        let (number, answer, send) = (inquiry.number, (quarantine.ask)(inquiry), self.answers.clone());
+        tokio::spawn(async move {
+            // Nobody listens any more: the guard ends.
+            let _ = send.send((number, answer.await));
+        });
     }
 
     /// Returns whether a server takes what the client says. If none is left, the guard itself answers.
@@ -110,6 +127,8 @@ pub(super) struct Running<'o> {
     options: &'o GuardOptions,
     pub(super) core: Core,
     pub(super) wires: Wires,
+    /// Answers of the quarantined model.
+    pub(super) answers: mpsc::UnboundedReceiver<(u64, Result<Data, String>)>,
     starts: Vec<Starts>,
     fresh: Option<Fresh>,
     events: Events,
@@ -138,10 +157,14 @@ impl<'o> Running<'o> {
         let count = servers(options).len();
         let now = Instant::now();
         let starts = Starts { count: 0, failures: 0, last: now, next: None };
+        let (send, answers) = mpsc::unbounded_channel();
+        let quarantine = options.quarantine.clone();
+        let peers = Vec::with_capacity(count);
         let mut guard = Running {
             options,
             core,
-            wires: Wires { names, peers: Vec::with_capacity(count), to_client },
+            wires: Wires { names, peers, to_client, quarantine, answers: send },
+            answers,
             starts: vec![starts; count],
             fresh: None,
             events,
@@ -193,6 +216,7 @@ impl<'o> Running<'o> {
         let actions = match event {
             None => self.timed(log),
             Some(Heard::Own(asked)) => self.told(asked),
+            Some(Heard::Quarantine(number, said)) => self.core.from_quarantine(number, said),
             Some(Heard::Client(Some(Line::Text(line)))) => {
                 if let Some(fresh) = &mut self.fresh {
                     fresh.at = (Instant::now() + QUIET).min(fresh.latest);
