@@ -8,7 +8,7 @@ use core_ir::ToolDecl;
 use diagnostics::Sources;
 use policy::{Author, PolicyUse, RuleSource};
 use serde_json::json;
-use session::load::{Options, Problem, load};
+use session::load::{Loaded, Options, Problem, load};
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write as _;
 use std::path::Path;
@@ -101,14 +101,21 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
         Ok(options) => Options { policy: None, undecided: true, ..options },
         Err(exit) => return exit,
     };
-    let loaded = match load(&mut sources, file, &options) {
-        Ok(loaded) => loaded,
-        Err(problem) => return say_problem(ui, &sources, problem),
-    };
+    let is_directory = Path::new(file).is_dir();
+    let mut programs: Vec<Loaded> = Vec::new();
+    for path in programs_under(Path::new(file)) {
+        match load(&mut sources, &path.display().to_string(), &options) {
+            Ok(loaded) => programs.push(loaded),
+            // In a directory, configurations of unknown formats are simply not programs.
+            Err(Problem::Unreadable(..)) if is_directory => {}
+            Err(problem) => return say_problem(ui, &sources, problem),
+        }
+    }
+    let uses: Vec<PolicyUse> = programs.iter().flat_map(|p| p.named.iter().cloned()).collect();
     // Entry points of one file share their tools. The order is that of the text.
     let mut tools: BTreeMap<(String, u32, &str), &ToolDecl> = BTreeMap::new();
     let mut seen: HashSet<&str> = HashSet::new();
-    for tool in loaded.runnables.iter().flat_map(|r| &r.code.tools) {
+    for tool in programs.iter().flat_map(|p| &p.runnables).flat_map(|r| &r.code.tools) {
         let path = sources.get(tool.span.file).map_or(String::new(), |s| s.path.to_string());
         if seen.insert(&*tool.name) {
             tools.insert((path, tool.span.start, &tool.name), tool);
@@ -121,11 +128,11 @@ fn init(ui: &Ui, file: &str, output: &Path) -> Exit {
             None => (tool, path),
         })
         .collect();
-    if placed.is_empty() && loaded.named.is_empty() {
+    if placed.is_empty() && uses.is_empty() {
         return ui
             .usage(&format!("`{file}` has no tools to describe"), Some("name a program that has tools"));
     }
-    let named = named(&sources, &loaded.named);
+    let named = named(&sources, &uses);
     let text = policy::starter(file, &placed, &named);
     let undecided = placed.iter().filter(|(t, _)| t.is_unspecified()).count();
     let shown = output.display();

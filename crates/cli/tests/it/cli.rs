@@ -1502,3 +1502,21 @@ fn a_refusal_is_expected() {
     let (_, ran) = tested(&refused, "", &[]);
     assert_eq!(ran.status, 0, "{}", ran.out);
 }
+
+/// Of a folder all programs have their tools in the file.
+#[test]
+fn a_starter_policy_of_a_folder_has_the_tools_of_all_programs() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = |tool: &str| {
+        format!(
+            "tool {tool}(to: String) -> String {{ exec \"echo\" \"\\\"x\\\"\" }}\n\
+             pipeline p(to: String) -> String {{ let r = {tool}(to); return r; }}\n"
+        )
+    };
+    write(dir.path(), "a.agent", program("pay"));
+    write(dir.path(), "b.agent", program("send"));
+    write(dir.path(), "notes.yaml", "no: program\n");
+    let init = entail_in(dir.path(), &["policy", "init", ".", "--output", "-"]);
+    assert!(init.status == 0 && init.out.contains("[tools.pay]"), "{}{}", init.out, init.err);
+    assert!(init.out.contains("[tools.send]"), "{}", init.out);
+}
