@@ -536,6 +536,14 @@ pub(crate) fn function_of(value: &Value) -> Option<FunctionId> {
     }
 }
 
+/// The function that an object wraps: the only one among its arguments, as in `FunctionTool(f)` and
+/// `FunctionTool.from_defaults(name="f", func=f)`.
+pub(crate) fn wrapped(object: &Object) -> Option<FunctionId> {
+    let mut functions = object.args.iter().filter_map(|arg| function_of(&arg.value));
+    let first = functions.next()?;
+    functions.next().is_none().then_some(first)
+}
+
 /// Values that a list of tools is made of, and lists within one another.
 const MAX_LISTED: (usize, usize) = (1_000, 12);
 

@@ -132,6 +132,7 @@ impl Source {
     /// assert!(makes("from a import b as g\ng.Graph()", "a.b.Graph"));
     /// assert!(makes("class X(Flow[S]): pass", "Flow") && makes("@base\nclass X: pass", "base"));
     /// assert!(makes("Team().crew().kickoff(1)", "Team().crew().kickoff"));
+    /// assert!(makes("add('x', kind=Graph)", "Graph") && !makes("isinstance(x, Graph)", "Graph"));
     /// assert!(!makes("# Graph()", "Graph") && !makes("'Graph()'", "Graph") && !makes("x = Graph", "Graph"));
     /// ```
     pub fn makes(&self, test: impl Fn(&str) -> bool) -> bool {
@@ -248,6 +249,19 @@ impl Walk<'_> {
     }
 }
 
+/// Functions that compare with a class and make nothing of it.
+const COMPARES: [&str; 4] = ["isinstance", "issubclass", "cast", "typing.cast"];
+
+/// Returns whether an expression is a name as classes have them.
+fn is_class(expr: &Expr) -> bool {
+    let name = match expr {
+        Expr::Name(name) => name.id.as_str(),
+        Expr::Attribute(a) => a.attr.as_str(),
+        _ => return false,
+    };
+    name.starts_with(|c: char| c.is_ascii_uppercase()) && name.contains(|c: char| c.is_ascii_lowercase())
+}
+
 /// The name of what is called: `a.b`, `a().b`, `a` of `a[T]`.
 fn path(expr: &Expr) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
@@ -307,6 +321,16 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_> {
             Expr::Call(call) => {
                 self.made(&call.func);
                 self.calls.insert(call.range());
+                // A class that is handed to a call may be made by it: `Member("writer", kind=CodeAgent)`.
+                if !path(&call.func).is_some_and(|name| COMPARES.contains(&&*name)) {
+                    let keywords = call.arguments.keywords.iter().map(|keyword| &keyword.value);
+                    call.arguments
+                        .args
+                        .iter()
+                        .chain(keywords)
+                        .filter(|e| is_class(e))
+                        .for_each(|e| self.made(e));
+                }
                 if let (Expr::Attribute(method), [key, ..]) = (&*call.func, &call.arguments.args[..])
                     && method.attr.as_str() == "get"
                 {

@@ -48,6 +48,13 @@ pub enum Evidence {
         /// Place at which the tool or its server is named.
         span: Span,
     },
+    /// A hint that a server gives of its tool.
+    Hint {
+        /// Name of the hint: `readOnlyHint`.
+        hint: &'static str,
+        /// Place at which the server is named.
+        span: Span,
+    },
     /// Words of the tool's name.
     Name {
         /// The words.
@@ -70,6 +77,7 @@ impl Evidence {
         match self {
             Evidence::Call { .. } => "call",
             Evidence::Registry { .. } => "registry",
+            Evidence::Hint { .. } => "hint",
             Evidence::Name { .. } => "name",
             Evidence::Description { .. } => "description",
         }
@@ -80,6 +88,7 @@ impl Evidence {
         match self {
             Evidence::Call { span, .. }
             | Evidence::Registry { span, .. }
+            | Evidence::Hint { span, .. }
             | Evidence::Name { span, .. }
             | Evidence::Description { span, .. } => *span,
         }
@@ -96,6 +105,7 @@ impl Evidence {
             Evidence::Registry { entry, source, date, .. } => {
                 format!("registry: {} ({source}, {date})", diagnostics::clip(entry))
             }
+            Evidence::Hint { hint, .. } => format!("the server says so: `{hint}`"),
             Evidence::Name { words, .. } => format!("the name says `{}`", diagnostics::clip(words)),
             Evidence::Description { words, .. } => {
                 format!("the description says `{}`", diagnostics::clip(words))

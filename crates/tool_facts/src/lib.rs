@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Evidence::Call`] | the body of a Python function and the functions of the project that it calls |
 //! | [`Evidence::Registry`] | what is documented of a framework's tool or a server, with source and date |
+//! | [`Evidence::Hint`] | what a server says of its tools, where it was asked |
 //! | [`Evidence::Name`], [`Evidence::Description`] | words: the weakest, used where nothing else is known |
 //!
 //! Invariant: a fact is an [`Effect`], never a text. What an effect means for an attack is said once, by
@@ -18,6 +19,7 @@ mod body;
 mod effect;
 mod fact;
 mod fed;
+mod hints;
 mod reader;
 pub mod registry;
 mod words;
@@ -25,5 +27,6 @@ mod words;
 pub use effect::{Effect, Role};
 pub use fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
 pub use fed::{Acted, Fed, Handed};
+pub use hints::OfferedTool;
 pub use reader::{Reader, ServerDef, triggers};
 pub use words::{acts, by_name};

@@ -16,6 +16,15 @@ pub fn audit(ui: &Ui, args: &AuditArgs) -> Exit {
         Ok(audit) => audit,
         Err(e) => return crate::setup::refuse(ui, e),
     };
+    #[cfg(feature = "mcp")]
+    let audit = match args.ask_servers.then(|| super::audit_servers::offers(ui, &audit)) {
+        None => audit,
+        Some(Err(exit)) => return exit,
+        Some(Ok(offers)) => match Audit::with_offers(&args.paths, offers) {
+            Ok(audit) => audit,
+            Err(e) => return crate::setup::refuse(ui, e),
+        },
+    };
     if let Some(output) = &args.policy_out
         && let Err(exit) = write_policy(ui, &audit, output)
     {

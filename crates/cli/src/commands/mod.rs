@@ -3,6 +3,8 @@
 pub mod approve;
 #[cfg(feature = "frameworks")]
 pub mod audit;
+#[cfg(feature = "mcp")]
+mod audit_servers;
 pub mod check;
 pub mod compile;
 mod compile_stats;

@@ -571,3 +571,59 @@ fn each_policy_is_one_and_its_lines_name_their_evidence() {
         }
     }
 }
+
+/// A server that is not documented says what its tools do where it is asked: by its hints.
+#[cfg(all(unix, feature = "mcp"))]
+#[test]
+fn servers_are_asked_what_they_offer() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = r#"
+import json, sys
+def tool(name, **hints):
+    return {"name": name, "inputSchema": {"type": "object"}, "annotations": hints}
+tools = [tool("frob", readOnlyHint=True, openWorldHint=True), tool("blorb", readOnlyHint=False, destructiveHint=True), tool("zorp")]
+for line in sys.stdin:
+    request = json.loads(line)
+    result = {"tools": tools}
+    if request["method"] == "initialize":
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    if "id" in request:
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"#;
+    std::fs::write(dir.path().join("server.py"), server).unwrap();
+    let list = r#"{"mcpServers": {"ours": {"command": "python3", "args": ["server.py"]}, "gone": {"command": "./none"}}}"#;
+    std::fs::write(dir.path().join(".mcp.json"), list).unwrap();
+    let (status, out, _) = entail(dir.path(), &["audit", "."]);
+    assert!(status == 0 && out.contains("0 attack paths"), "{out}");
+    let (_, out, err) = entail(dir.path(), &["audit", "--ask-servers", "."]);
+    assert!(out.contains("S303") && out.contains("`frob`") && out.contains("`blorb`"), "{out}{err}");
+    assert!(err.contains("`gone` does not say"), "{err}");
+    let (_, out, _) = entail(dir.path(), &["audit", "--ask-servers", "--format", "json", "."]);
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert!(last.to_string().contains("openWorldHint"), "{last}");
+}
+
+/// Whatever wraps a function of the project is a tool that does what the function does, by its own name.
+#[test]
+fn a_call_that_wraps_a_function_is_a_tool_of_it() {
+    let agent = "import subprocess\nimport requests\nfrom google.adk.agents import Agent\nfrom google.adk.tools import FunctionTool\n\n\
+        def page(url: str) -> str:\n    return requests.get(url).text\n\n\
+        def run(command: str) -> str:\n    return subprocess.run(command, shell=True, text=True).stdout\n\n\
+        tools = [\n    FunctionTool.from_defaults(name=\"page\", func=page),\n    \
+        FunctionTool.from_defaults(name=\"run\", func=run),\n]\n\
+        root_agent = Agent(name=\"a\", model=\"gemini-2.0-flash\", tools=tools)\n";
+    let line = last_line(&[("agent.py", agent.into())]);
+    assert_eq!(line, "2 attack paths in 1 program with 2 tools");
+}
+
+/// A class that is handed to a class of the project, which makes the agent.
+#[test]
+fn an_agent_whose_class_is_handed_over_is_one() {
+    let member = "class Member:\n    def __init__(self, name, kind, model, tools):\n        self.name = name\n        \
+        self.inner = kind(tools=tools, model=model)\n\n    def run(self, task):\n        return self.inner.run(task)\n";
+    let main = "from smolagents import CodeAgent, DuckDuckGoSearchTool, InferenceClientModel\nfrom member import Member\n\n\
+        writer = Member(\"w\", kind=CodeAgent, model=InferenceClientModel(), tools=[DuckDuckGoSearchTool()])\n\
+        writer.run(\"x\")\n";
+    let line = last_line(&[("member.py", member.into()), ("main.py", main.into())]);
+    assert!(line.starts_with("1 attack path in 1 program"), "{line}");
+}

@@ -779,8 +779,7 @@ impl<'r> AdkReader<'r, '_> {
             }
             let function = py::function_of(&value).or_else(|| {
                 let (_, object) = self.world.object_of(&value)?;
-                let wraps = matches!(object.short(), "FunctionTool" | "LongRunningFunctionTool");
-                wraps.then(|| field(object, Some(0), "func")).flatten().and_then(|g| py::function_of(g.value))
+                py::wrapped(object)
             });
             if let Some(function) = function {
                 let action = self.function(function, at);

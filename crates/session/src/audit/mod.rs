@@ -13,6 +13,7 @@ mod paths;
 mod picture;
 
 pub use paths::{AttackPath, PathKind, Step, Trigger};
+pub use tool_facts::OfferedTool;
 
 use crate::error::SettingsError;
 use crate::frameworks;
@@ -101,9 +102,14 @@ pub struct Audit {
     pub programs: Vec<AuditedProgram>,
     /// Frameworks that no front end reads, with the number of files that use each.
     pub not_read: BTreeMap<&'static str, usize>,
+    /// What servers said that they offer.
+    offers: Offers,
     /// The program that has each path, by the ends of the path.
     seen: HashMap<PathKey, (usize, String)>,
 }
+
+/// What servers offer, by the path of the list and the name of the server in it.
+pub type Offers = HashMap<(String, String), Vec<OfferedTool>>;
 
 /// The parts by which two paths are the same: the gain, and the names and places of both ends.
 type PathKey = ((PathKind, String, String), Span, Span);
@@ -154,7 +160,25 @@ impl Audit {
     /// # Errors
     /// A path can't be read, or is a file that is no program of a known kind; the message says why.
     pub fn of(paths: &[PathBuf]) -> Result<Audit, SettingsError> {
+        Audit::with_offers(paths, Offers::new())
+    }
+
+    /// The lists of servers that were audited.
+    pub fn lists(&self) -> Vec<String> {
+        let lists = self.programs.iter().filter(|p| p.framework == "mcp");
+        let mut paths: Vec<String> =
+            lists.filter_map(|p| self.sources.get(p.file)).map(|s| s.path.to_string()).collect();
+        paths.dedup();
+        paths
+    }
+
+    /// Audits files and directories; these servers of lists were asked what they offer.
+    ///
+    /// # Errors
+    /// A path can't be read, or is a file that is no program of a known kind; the message says why.
+    pub fn with_offers(paths: &[PathBuf], offers: Offers) -> Result<Audit, SettingsError> {
         let mut audit = Audit {
+            offers,
             sources: Sources::new(),
             programs: Vec::new(),
             not_read: BTreeMap::new(),
@@ -237,7 +261,7 @@ impl Audit {
                 own.extend(others);
             }
             let project = Project { files: own, versions, modules: Some(shared.clone()) };
-            prepared.extend(prepare(&project, frontend, &lists));
+            prepared.extend(prepare(&project, frontend, &lists, &self.offers));
         }
         // A module may run the agents that another one makes.
         let mut handed = Handed::default();
@@ -419,13 +443,21 @@ impl Audit {
 }
 
 /// Compiles the first file of a project, and looks at what its tools do.
-fn prepare(project: &Project, frontend: &'static dyn Frontend, lists: &[ServerDef]) -> Option<Prepared> {
+fn prepare(
+    project: &Project,
+    frontend: &'static dyn Frontend,
+    lists: &[ServerDef],
+    offers: &Offers,
+) -> Option<Prepared> {
     let file = project.files.first()?;
     let mut own = defined(file, &project.versions);
     let left_out = own.len().saturating_sub(MAX_SERVERS);
     own.truncate(MAX_SERVERS);
     let listed: Vec<ListedServer<'_>> = match frontend.name() {
-        "mcp" => own.iter().map(ListedServer::of).collect(),
+        "mcp" => {
+            let offer = |def: &ServerDef| offers.get(&(file.path.to_string(), def.name.clone()));
+            own.iter().map(|def| ListedServer::of(def, offer(def).map_or(&[][..], Vec::as_slice))).collect()
+        }
         _ => Vec::new(),
     };
     let compiled = match listed.is_empty() {
@@ -673,27 +705,38 @@ fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
 struct ListedServer<'s> {
     def: &'s ServerDef,
     known: Option<&'static Server>,
+    /// What it says that it offers, if it was asked.
+    offered: &'s [OfferedTool],
     /// Its tools, those with the same effects together: the first one represents them in the analysis. The
     /// server itself if none is documented.
     groups: Vec<Vec<String>>,
 }
 
 impl<'s> ListedServer<'s> {
-    fn of(def: &'s ServerDef) -> ListedServer<'s> {
+    fn of(def: &'s ServerDef, offered: &'s [OfferedTool]) -> ListedServer<'s> {
         let words: Vec<&str> = def.words.iter().map(String::as_str).collect();
         let known = registry::server(&def.name, &words);
-        let mut groups: Vec<(&[Effect], Vec<String>)> = Vec::new();
-        for (name, effects) in known.iter().flat_map(|k| &k.tools) {
-            match groups.iter_mut().find(|(e, _)| *e == effects.as_slice()) {
-                Some((_, names)) => names.push(name.clone()),
-                None => groups.push((effects, vec![name.clone()])),
+        let effects_of = |tool: &OfferedTool| match known.and_then(|k| documented(k, &tool.name)) {
+            Some(effects) => effects.to_vec(),
+            None => tool.facts(def.span).facts.iter().map(|fact| fact.effect).collect(),
+        };
+        // What it offers is all that it has.
+        let all: Vec<(&str, Vec<Effect>)> = match offered.is_empty() {
+            true => known.iter().flat_map(|k| &k.tools).map(|(n, e)| (n.as_str(), e.clone())).collect(),
+            false => offered.iter().map(|tool| (tool.name.as_str(), effects_of(tool))).collect(),
+        };
+        let mut groups: Vec<(Vec<Effect>, Vec<String>)> = Vec::new();
+        for (name, effects) in all {
+            match groups.iter_mut().find(|(e, _)| *e == effects) {
+                Some((_, names)) => names.push(name.into()),
+                None => groups.push((effects, vec![name.into()])),
             }
         }
         let groups = match groups.is_empty() {
             true => vec![vec![def.name.clone()]],
             false => groups.into_iter().map(|(_, names)| names).collect(),
         };
-        ListedServer { def, known, groups }
+        ListedServer { def, known, offered, groups }
     }
 
     /// The server's own name of a tool. The name of one that two servers have begins with that of its server.
@@ -708,15 +751,25 @@ impl<'s> ListedServer<'s> {
         group.cloned().unwrap_or_else(|| vec![tool.to_string()])
     }
 
-    /// Replaces the facts about its tools by those of the registry.
+    /// Replaces the facts about its tools by those of the registry, or by what the server says.
     fn add_facts(&self, known: &mut HashMap<(Span, String), ToolFacts>) {
-        let Some(documented) = self.known else { return };
         for ((span, name), facts) in known.iter_mut().filter(|((span, _), _)| *span == self.def.span) {
             let own = self.own_name(name);
-            let named = documented.tools.iter().any(|(t, _)| t == own);
-            *facts = ToolFacts::of_server(documented, named.then_some(own), *span);
+            let offered = self.offered.iter().find(|tool| tool.name == own);
+            let named = self.known.is_some_and(|known| documented(known, own).is_some());
+            match (self.known, offered) {
+                (Some(server), _) if named => *facts = ToolFacts::of_server(server, Some(own), *span),
+                (_, Some(tool)) => *facts = tool.facts(*span),
+                (Some(server), None) => *facts = ToolFacts::of_server(server, None, *span),
+                (None, None) => {}
+            }
         }
     }
+}
+
+/// The documented effects of a tool of a server.
+fn documented<'s>(server: &'s Server, tool: &str) -> Option<&'s [Effect]> {
+    server.tools.iter().find(|(name, _)| name == tool).map(|(_, effects)| effects.as_slice())
 }
 
 /// A list of servers as a program: one conversation with all their tools.
