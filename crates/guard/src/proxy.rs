@@ -64,7 +64,7 @@ impl<T: Trust> Proxy<T> {
     }
 
     /// Takes the answer of a quarantined model ([`Action::Ask`]).
-    pub fn from_quarantine(&mut self, number: u64, said: Result<core_ir::Data, String>) -> Vec<Action> {
+    pub fn quarantine_said(&mut self, number: u64, said: Result<core_ir::Data, String>) -> Vec<Action> {
         self.step(|server, step| server.inquiry_answered(number, said, step))
     }
 

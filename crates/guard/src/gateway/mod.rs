@@ -273,7 +273,7 @@ impl<T: Trust> Gateway<T> {
     }
 
     /// Takes the answer of a quarantined model ([`Routed::Ask`]).
-    pub fn from_quarantine(&mut self, number: u64, said: Result<Data, String>) -> Vec<Routed> {
+    pub fn quarantine_said(&mut self, number: u64, said: Result<Data, String>) -> Vec<Routed> {
         let actions = self.handle_tools.answered(number, said, &mut self.session);
         self.checked(actions.into_iter().map(of_guard).collect())
     }

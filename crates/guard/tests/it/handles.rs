@@ -83,7 +83,7 @@ impl World {
                 Action::Ask(inquiry) => {
                     let number = inquiry.number;
                     self.asked.push(inquiry);
-                    todo.extend(self.proxy.from_quarantine(number, self.answer.clone()));
+                    todo.extend(self.proxy.quarantine_said(number, self.answer.clone()));
                 }
                 Action::Note(note) => self.notes.push(note),
             }

@@ -272,10 +272,10 @@ impl Core {
     }
 
     /// Takes the answer of the quarantined model.
-    fn from_quarantine(&mut self, number: u64, said: Result<Data, String>) -> Vec<Routed> {
+    fn quarantine_said(&mut self, number: u64, said: Result<Data, String>) -> Vec<Routed> {
         match self {
-            Core::One(proxy) => of_first(proxy.from_quarantine(number, said)),
-            Core::Many(gateway) => gateway.from_quarantine(number, said),
+            Core::One(proxy) => of_first(proxy.quarantine_said(number, said)),
+            Core::Many(gateway) => gateway.quarantine_said(number, said),
         }
     }
 

@@ -216,7 +216,7 @@ impl<'o> Running<'o> {
         let actions = match event {
             None => self.timed(log),
             Some(Heard::Own(asked)) => self.told(asked),
-            Some(Heard::Quarantine(number, said)) => self.core.from_quarantine(number, said),
+            Some(Heard::Quarantine(number, said)) => self.core.quarantine_said(number, said),
             Some(Heard::Client(Some(Line::Text(line)))) => {
                 if let Some(fresh) = &mut self.fresh {
                     fresh.at = (Instant::now() + QUIET).min(fresh.latest);
