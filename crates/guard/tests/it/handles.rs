@@ -285,11 +285,11 @@ fn conversation(page: &str, seed: u64) -> (Vec<String>, Vec<Value>, String) {
     for n in 0..12 {
         let h = crate::hash(&format!("{seed}|{n}|{}", told.join("|")));
         let handle = format!("#h{}", h / 7 % (known + 1) + 1);
-        let text = if h % 2 == 0 { handle.clone() } else { format!("{h:x}") };
+        let text = if h.is_multiple_of(2) { handle.clone() } else { format!("{h:x}") };
         let said = match h / 64 % 5 {
             0 => world.call("fetch", json!({"url": format!("{h:x}")})),
             1 => world.call("mails", json!({})),
-            2 if h % 3 == 0 => world.call("forward", json!({"to": text, "body": "x"})),
+            2 if h.is_multiple_of(3) => world.call("forward", json!({"to": text, "body": "x"})),
             2 => world.call("forward", json!({"to": "bob", "body": text})),
             3 => world.call("send", json!({"to": "bob", "body": format!("{h:x}")})),
             _ => world.call("entail_ask", json!({"handle": handle, "question": "what?"})),
