@@ -32,6 +32,8 @@ pub(crate) struct LoopExits<'a> {
     base: usize,
     pub broken: Vec<Branch<'a>>,
     pub continued: Vec<Branch<'a>>,
+    /// Unless evaluation is symbolic, what a `break` under a condition leaves in the names.
+    names: Vec<HashMap<&'a str, Value>>,
 }
 
 /// A write to something older than the iteration being evaluated.
@@ -135,7 +137,8 @@ impl<'a> World<'a> {
             if !ways.is_empty() {
                 self.join_branches(ways, base, at, span);
             } else if flow == Flow::Break && !self.symbolic {
-                self.end_loop();
+                let left = self.end_loop();
+                self.join_names(left.names, at, span);
                 return Flow::Next;
             } else if flow == Flow::Exit || flow != Flow::Next && self.symbolic {
                 goes_on = false;
@@ -159,6 +162,7 @@ impl<'a> World<'a> {
             }
             flow = self.block(&s.orelse, at);
         }
+        self.join_names(left.names, at, span);
         let mut ways = left.broken;
         if ways.is_empty() {
             return flow;
@@ -218,13 +222,38 @@ impl<'a> World<'a> {
         self.left.last().is_some_and(|l| !l.broken.is_empty())
     }
 
-    /// Records the branch of a `break` or `continue`, if evaluation is symbolic.
+    /// Records the branch of a `break` or `continue`. Unless evaluation is symbolic, only what a `break` that
+    /// may be reached leaves in the names.
     pub(crate) fn exit_iteration(&mut self, flow: Flow, at: Context, span: Span) {
-        let Some(base) = self.left.last().map(|l| l.base).filter(|_| self.symbolic) else { return };
+        let Some(base) = self.left.last().map(|l| l.base) else { return };
+        if !self.symbolic {
+            if flow == Flow::Break && self.conditions > 0 {
+                let names = self.names(at, span);
+                if let Some(left) = self.left.last_mut() {
+                    left.names.push(names);
+                }
+            }
+            return;
+        }
         let vars = self.names(at, span);
         let way = (self.path.get(base..).unwrap_or(&[]).to_vec(), vars);
         if let Some(left) = self.left.last_mut() {
             if flow == Flow::Break { left.broken.push(way) } else { left.continued.push(way) }
+        }
+    }
+
+    /// Joins the names of the current scope with those of other branches.
+    fn join_names(&mut self, others: Vec<HashMap<&'a str, Value>>, at: Context, span: Span) {
+        for other in others {
+            self.step(other.len() / 8, span);
+            for (name, value) in other {
+                let value = match self.scope(at.scope).vars.get(name).cloned() {
+                    Some(old) if self.same(&old, &value) => continue,
+                    Some(old) => self.either(vec![old, value], span),
+                    None => value,
+                };
+                self.scope_mut(at.scope).vars.insert(name, value);
+            }
         }
     }
 

@@ -157,6 +157,10 @@ fn literals_reach_the_argument() {
 #[test]
 fn loops_over_what_is_known_are_unrolled() {
     assert_eq!(name_of("for n in ('a', 'b'):\n  if n == 'b': break\n  Agent(name=n)"), ["a"]);
+    let found = "m = None\nfor n in ('a', 'b'):\n  if is_there(n):\n    m = n\n    break\n";
+    let either = ["either(None, a, b)"];
+    assert_eq!(name_of(&format!("{found}Agent(name=m)")), either);
+    assert_eq!(name_of(&format!("{found}if not m:\n  raise Missing()\nAgent(name=m)")), either);
     assert_eq!(name_of("for i in range(3):\n  Agent(name=i)"), ["0", "1", "2"]);
     let unknown = name_of("for n in os.listdir():\n  Agent(name=n)");
     assert_eq!(unknown, ["unknown: an element of os.listdir()"]);
