@@ -267,6 +267,7 @@ fn python_type(ty: &Type, depth: usize) -> String {
                 fields.iter().map(|(n, t)| format!("{}: {}", python_text(n), part(t))).collect();
             format!("{{{}}}", all.join(", "))
         }
+        Type::Map(of) => format!("dict[{}, {}]", part(&of.0), part(&of.1)),
         _ => "Any".into(),
     }
 }

@@ -5,10 +5,11 @@
 //! Invariant: what a schema says that is not understood here counts as anything. Bounds, patterns and
 //! refinements are left to the run.
 
-use core_ir::{Data, EnumType, LabelSpec, Name, ToolDecl, ToolParam, Type};
+use core_ir::{Data, EnumType, LabelSpec, Name, RecType, ToolDecl, ToolParam, Type};
 use diagnostics::Span;
 use runtime::ServerTool;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Schemas are followed down to this depth.
@@ -37,7 +38,7 @@ pub fn declaration(tool: &ToolSchemas<'_>, span: Span) -> Result<ToolDecl, Strin
     if !is_identifier(name) {
         return Err(format!("`{}` is no name of a function", diagnostics::clip(name)));
     }
-    let reader = || SchemaReader { root: tool.takes, left: MAX_PARTS };
+    let reader = || SchemaReader::new(tool.takes);
     let properties = match tool.takes.get("properties") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(fields)) => fields.clone(),
@@ -81,7 +82,7 @@ pub fn of_server(server: &str, tool: &ServerTool, span: Span) -> Result<ToolDecl
 pub fn result_of_server(schema: &Value) -> Type {
     let inner = schema.get("properties").and_then(Value::as_object).filter(|p| p.len() == 1);
     if let Some(inner) = inner.and_then(|p| p.get("result")) {
-        let ty = SchemaReader { root: schema, left: MAX_PARTS }.read(inner, 0);
+        let ty = SchemaReader::new(schema).read(inner, 0);
         // A result of any type is not unwrapped.
         if ty != Type::Dyn {
             return ty;
@@ -109,16 +110,76 @@ const MAX_PARTS: u32 = 4000;
 
 /// The type that a JSON Schema describes, as far as it is understood.
 pub fn type_of_schema(schema: &Value) -> Type {
-    SchemaReader { root: schema, left: MAX_PARTS }.read(schema, 0)
+    SchemaReader::new(schema).read(schema, 0)
 }
 
 struct SchemaReader<'a> {
     root: &'a Value,
     /// Number of parts that may still be visited.
     left: u32,
+    /// Schemas that are being read because a `$ref` names them, outermost first.
+    open: Vec<Name>,
+    /// Types that mention themselves or each other.
+    bodies: BTreeMap<Name, Type>,
+    /// Names of the schemas that a `$ref` names: the last part of it, if no other has it.
+    names: BTreeMap<Name, &'a str>,
 }
 
 impl<'a> SchemaReader<'a> {
+    fn new(root: &'a Value) -> SchemaReader<'a> {
+        SchemaReader {
+            root,
+            left: MAX_PARTS,
+            open: Vec::new(),
+            bodies: BTreeMap::new(),
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// The type that a `$ref` names. One that mentions itself is recursive.
+    fn reference(&mut self, to: &'a str, depth: usize) -> Type {
+        let short = Name::from(to.rsplit('/').next().unwrap_or(to));
+        let name = if *self.names.entry(short.clone()).or_insert(to) == to { short } else { to.into() };
+        if self.open.contains(&name) {
+            return Type::Var(name);
+        }
+        let Some(target) = to.strip_prefix('#').and_then(|at| self.root.pointer(at)) else {
+            return Type::Dyn;
+        };
+        self.open.push(name.clone());
+        let ty = self.read(target, depth + 1);
+        self.open.pop();
+        // What it mentions, and what that mentions.
+        let (mut all, mut left) = (vec![(name.clone(), ty.clone())], mentioned(&ty));
+        let (mut is_recursive, mut is_closed) = (false, true);
+        while let Some(other) = left.pop() {
+            if other == name {
+                is_recursive = true;
+            } else if all.iter().all(|(n, _)| *n != other) {
+                match self.bodies.get(&other).filter(|_| !self.open.contains(&other)) {
+                    Some(body) => {
+                        left.extend(mentioned(body));
+                        all.push((other, body.clone()));
+                    }
+                    // It is not read to its end, and takes this one along.
+                    None => is_closed = false,
+                }
+            }
+        }
+        if !is_recursive {
+            return ty;
+        }
+        // The body of a recursive type is a list, a map, a record or has cases.
+        if !matches!(ty, Type::List(_) | Type::Map(_) | Type::Record(_) | Type::Variant(_)) {
+            return Type::Dyn;
+        }
+        if !is_closed {
+            self.bodies.insert(name.clone(), ty);
+            return Type::Var(name);
+        }
+        RecType::new(name, all.into()).map_or(Type::Dyn, |r| Type::Rec(Arc::new(r)))
+    }
+
     fn read(&mut self, schema: &'a Value, depth: usize) -> Type {
         self.left = self.left.saturating_sub(1);
         if depth > MAX_DEPTH || self.left == 0 {
@@ -126,8 +187,7 @@ impl<'a> SchemaReader<'a> {
         }
         let Value::Object(fields) = schema else { return Type::Dyn };
         if let Some(to) = fields.get("$ref").and_then(Value::as_str) {
-            let target = to.strip_prefix('#').and_then(|at| self.root.pointer(at));
-            return target.map_or(Type::Dyn, |t| self.read(t, depth + 1));
+            return self.reference(to, depth);
         }
         if let Some(Value::Array(parts)) = fields.get("allOf") {
             return match &parts[..] {
@@ -172,7 +232,10 @@ impl<'a> SchemaReader<'a> {
                 _ => Type::Dyn,
             },
             "object" => {
-                let Some(Value::Object(properties)) = fields.get("properties") else { return Type::Dyn };
+                let properties = match fields.get("properties") {
+                    Some(Value::Object(properties)) if !properties.is_empty() => properties,
+                    other => return self.map(fields, other.is_some_and(Value::is_object), depth),
+                };
                 let required = fields.get("required").and_then(Value::as_array);
                 let is_required =
                     |name: &str| required.is_some_and(|all| all.iter().any(|r| r.as_str() == Some(name)));
@@ -184,6 +247,17 @@ impl<'a> SchemaReader<'a> {
             }
             _ => Type::Dyn,
         }
+    }
+
+    /// An object without fields that are known: a map, if the schema says of which values.
+    fn map(&mut self, fields: &'a Map<String, Value>, is_record: bool, depth: usize) -> Type {
+        let values = match fields.get("additionalProperties") {
+            Some(values @ Value::Object(of)) if !of.is_empty() => self.read(values, depth + 1),
+            _ if is_record => return Type::record([]),
+            _ => return Type::Dyn,
+        };
+        let names = fields.get("propertyNames").and_then(Value::as_object).and_then(names_of);
+        Type::map(names.unwrap_or(Type::Str), values)
     }
 
     /// One of several: an option, an enumeration, a variant, or anything.
@@ -222,6 +296,22 @@ impl<'a> SchemaReader<'a> {
     }
 }
 
+/// The variables of a type.
+fn mentioned(ty: &Type) -> Vec<Name> {
+    let (mut found, mut left) = (Vec::new(), vec![ty]);
+    while let Some(ty) = left.pop() {
+        match ty {
+            Type::Var(name) => found.push(name.clone()),
+            Type::List(of) | Type::Option(of) => left.push(of),
+            Type::Record(parts) | Type::Variant(parts) => left.extend(parts.iter().map(|(_, t)| t)),
+            Type::Map(p) => left.extend([&p.0, &p.1]),
+            // Those of a recursive type are its own; no other type is made from a schema.
+            _ => {}
+        }
+    }
+    found
+}
+
 /// The strings that a schema lists.
 fn names_of(fields: &Map<String, Value>) -> Option<Type> {
     let values = match (fields.get("enum"), fields.get("const")) {
@@ -250,6 +340,93 @@ fn optional(ty: Type) -> Type {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    fn rec(of: &Type) -> RecType {
+        match of {
+            Type::Rec(r) => (**r).clone(),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn objects_of_values_are_maps() {
+        let numbers = json!({"type": "object", "additionalProperties": {"type": "integer"}});
+        assert_eq!(type_of_schema(&numbers), Type::map(Type::Str, Type::Num));
+        let keyed = json!({"type": "object", "properties": {}, "propertyNames": {"enum": ["a", "b"]},
+            "additionalProperties": {"type": "array", "items": {"type": "string"}}});
+        let keys = enumeration(vec!["a".into(), "b".into()]);
+        assert_eq!(type_of_schema(&keyed), Type::map(keys, Type::list(Type::Str)));
+        for open in [json!({"type": "object"}), json!({"type": "object", "additionalProperties": true})] {
+            assert_eq!(type_of_schema(&open), Type::Dyn);
+        }
+        let record = json!({"type": "object", "properties": {"a": {"type": "null"}}, "required": ["a"],
+            "additionalProperties": {"type": "integer"}});
+        assert_eq!(type_of_schema(&record), Type::record([("a".into(), Type::Null)]));
+    }
+
+    #[test]
+    fn schemas_that_refer_to_themselves_are_recursive_types() {
+        // As pydantic and schemars write them.
+        let comment = json!({
+            "$defs": {"Comment": {"type": "object", "required": ["text", "replies"], "properties": {
+                "text": {"type": "string"},
+                "replies": {"type": "array", "items": {"$ref": "#/$defs/Comment"}},
+                "next": {"anyOf": [{"$ref": "#/$defs/Comment"}, {"type": "null"}]},
+            }}},
+            "$ref": "#/$defs/Comment",
+        });
+        let of_comment = rec(&type_of_schema(&comment));
+        let itself = Type::Rec(Arc::new(of_comment.clone()));
+        let body = Type::record([
+            ("text".into(), Type::Str),
+            ("replies".into(), Type::list(itself.clone())),
+            ("next".into(), Type::option(itself)),
+        ]);
+        assert_eq!(&**of_comment.name(), "Comment");
+        assert_eq!(of_comment.unfold(), body);
+        let deep = json!({"text": "a", "replies": [{"text": "b", "replies": [], "next": {"text": 3, "replies": []}}]});
+        let wrong = type_of_schema(&comment).read_input(&deep).unwrap_err();
+        assert!(wrong.message.contains("$.replies[0].next.text"), "{}", wrong.message);
+
+        // Two that mention each other, one of them itself, too, and one that is mentioned twice.
+        let block = json!({
+            "definitions": {
+                "Block": {"type": "object", "required": ["items", "id"], "properties": {
+                    "items": {"type": "array", "items": {"$ref": "#/definitions/Item"}},
+                    "id": {"$ref": "#/definitions/Id"},
+                }},
+                "Item": {"type": "object", "required": ["block", "more", "id"], "properties": {
+                    "block": {"anyOf": [{"$ref": "#/definitions/Block"}, {"type": "null"}]},
+                    "more": {"type": "object", "additionalProperties": {"$ref": "#/definitions/Item"}},
+                    "id": {"$ref": "#/definitions/Id"},
+                }},
+                "Id": {"type": "string"},
+            },
+            "type": "object", "properties": {"a": {"$ref": "#/definitions/Block"}, "b": {"$ref": "#/definitions/Item"}},
+            "required": ["a", "b"],
+        });
+        let Type::Record(fields) = type_of_schema(&block) else { panic!("no record") };
+        assert_eq!(rec(&fields[0].1).bodies().len(), 2);
+        let of = |ty: &Type, json: Value| ty.read_input(&json).is_ok();
+        let item = |block: Value, id: Value| json!({"block": block, "more": {"k": {"block": null, "more": {}, "id": id}}, "id": "i"});
+        let block = |id: Value| json!({"items": [item(json!({"items": [], "id": "x"}), id)], "id": "y"});
+        assert!(of(&fields[0].1, block(json!("z"))) && !of(&fields[0].1, block(json!(1))));
+        assert!(
+            of(&fields[1].1, item(Value::Null, json!("z"))) && !of(&fields[1].1, item(json!([]), json!("z")))
+        );
+
+        // Any JSON, and what refers to nothing but itself, is anything.
+        let any = json!({"$defs": {"Json": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"$ref": "#/$defs/Json"}}]}},
+            "$ref": "#/$defs/Json"});
+        assert_eq!(type_of_schema(&any), Type::Dyn);
+        let round =
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"});
+        assert_eq!(type_of_schema(&round), Type::Dyn);
+        // The root.
+        let list = json!({"type": "array", "items": {"$ref": "#"}});
+        let Type::List(inner) = type_of_schema(&list) else { panic!("no list") };
+        assert_eq!(rec(&inner).unfold(), Type::list((*inner).clone()));
+    }
 
     #[test]
     fn an_argument_of_any_type_may_be_left_out() {

@@ -44,6 +44,10 @@ fn differs(actual: &Type, expected: &Type, path: &mut String, depth: usize) -> O
     };
     match (actual, expected) {
         (Type::Dyn, _) | (_, Type::Dyn) => None,
+        // Their bodies are compared where one meets a type that is none.
+        (Type::Rec(_), Type::Rec(_)) => None,
+        (Type::Rec(a), _) => part(String::new(), &a.unfold(), expected),
+        (_, Type::Rec(e)) => part(String::new(), actual, &e.unfold()),
         (_, Type::Refined(e)) => part(String::new(), actual, &e.0),
         (Type::Refined(a), _) => part(String::new(), &a.0, expected),
         (Type::Null, Type::Option(_)) => None,

@@ -212,6 +212,11 @@ impl<'a> Schemas<'a> {
         }
         match ty {
             Type::Refined(r) => self.refuses(schema, &r.0, depth + 1),
+            Type::Rec(r) => self.refuses(schema, &r.unfold(), depth + 1),
+            Type::Map(of) => match schema.get("additionalProperties")? {
+                Json::Bool(false) => Some("the server allows no fields in it but those that it names".into()),
+                values => self.refuses(values, &of.1, depth + 1).map(|why| format!("of its values {why}")),
+            },
             Type::Enum(e) => {
                 let values = schema.get("enum")?.as_array()?;
                 let missing = e.variants.iter().find(|v| !values.iter().any(|j| j.as_str() == Some(&**v)))?;
@@ -258,6 +263,7 @@ impl<'a> Schemas<'a> {
         }
         match ty {
             Type::Refined(r) => self.never_gives(schema, &r.0, depth + 1),
+            Type::Rec(r) => self.never_gives(schema, &r.unfold(), depth + 1),
             Type::Record(types) if given == OBJECT => {
                 let properties = schema.get("properties").and_then(Json::as_object)?;
                 let closed = schema.get("additionalProperties") == Some(&Json::Bool(false));
@@ -363,6 +369,38 @@ mod tests {
                 .unwrap()
                 .ends_with("but the server returns an object")
         );
+    }
+
+    #[test]
+    fn maps_and_types_that_mention_themselves_are_compared() {
+        let map =
+            |values: Json| json!({"properties": {"m": {"type": "object", "additionalProperties": values}}});
+        let numbers = Type::map(Type::Str, Type::Num);
+        let say = |values: Json| compare(&[("m", numbers.clone())], Type::Dyn, map(values), None);
+        assert_eq!(say(json!({"type": "number"})), None);
+        assert_eq!(say(json!(true)), None);
+        assert!(
+            say(json!({"type": "string"}))
+                .unwrap()
+                .ends_with("but of its values the server expects a string")
+        );
+        assert!(say(json!(false)).unwrap().ends_with("allows no fields in it but those that it names"));
+        let body = Type::record([
+            ("name".into(), Type::Str),
+            ("parts".into(), Type::list(Type::Var("Part".into()))),
+        ]);
+        let part = core_ir::RecType::new("Part".into(), [("Part".into(), body)].into()).unwrap();
+        let part = Type::Rec(part.into());
+        let schema = |name: &str| {
+            json!({"properties": {"p": {"$ref": "#/$defs/Part"}}, "$defs": {"Part": {"type": "object", "properties": {
+                "name": {"type": name}, "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}}}}}})
+        };
+        assert_eq!(compare(&[("p", part.clone())], Type::Dyn, schema("string"), None), None);
+        let why = compare(&[("p", part.clone())], Type::Dyn, schema("number"), None).unwrap();
+        assert!(why.ends_with("of its field `name` the server expects a number"), "{why}");
+        let output = json!({"type": "object", "properties": {"name": {"type": "number"}}});
+        let why = compare(&[], part, json!({}), Some(output)).unwrap();
+        assert!(why.ends_with("of its field `name` the server returns a number"), "{why}");
     }
 
     #[test]
