@@ -455,7 +455,15 @@ module.exports = grammar({
 
     mock: ($) => seq('mock', $._called, choice(seq("=>", $._expression), seq('fails', $.string)), ";"),
 
-    expect: ($) => seq('expect', choice('call', seq('no', 'call'), 'refused'), $._called, ";"),
+    expect: ($) =>
+      seq(
+        'expect',
+        choice(
+          seq(choice('call', seq('no', 'call'), 'refused'), $._called),
+          seq('snapshot', field("value", $._expression)),
+        ),
+        ";",
+      ),
 
     _called: ($) => seq(field("tool", $.identifier), optional($.arguments)),
 
@@ -501,7 +509,7 @@ module.exports = grammar({
     spread: ($) => seq("...", $._expression),
 
     // A value of a case with fields. No block begins with a key.
-    construct: ($) => seq(field("case", alias($.identifier, $.variant)), "{", list1($.pair), "}"),
+    construct: ($) => seq(field("case", alias($.identifier, $.variant)), "{", optional(list1($.pair)), "}"),
 
     if_expression: ($) =>
       seq(

@@ -399,7 +399,7 @@ NO_EFFECT "A093" "a flow word without effect"
 "tool send(text: String requires trusted) -> Bool writes {}"
 
 BAD_ROWS "A094" "a data set that a test can't have"
-"`for each row of \"cases.jsonl\"` runs a test for each line of the file. Each line is a JSON object, and has the declared type if there is one. The path is relative to the folder of the program and stays in its project. A file has at most 16 MiB, a line 1 MiB, and a test 10000 runs."
+"`for each row of \"cases.jsonl\"` runs a test for each row of the file. In a `.jsonl` a row is a JSON object on a line, in a `.csv` a record below the names of the fields. It has the declared type if there is one. The path is relative to the folder of the program and stays in its project. A file has at most 16 MiB, a row 1 MiB, and a test 10000 runs."
 "test \"t\" for each row: String of \"cases.jsonl\" { assert row == \"\"; }"
 "type Case = Obj{ticket: String, team: String};\ntest \"t\" for each row: Case of \"cases.jsonl\" { assert length(row.ticket) > 0; }"
 

@@ -10,9 +10,11 @@
 //!
 //! Source: seed 004 (AgentLang v0); `docs/agentlang.md`.
 
+mod branches;
 pub mod calculus;
 mod check;
 pub mod codes;
+mod csv;
 mod decls;
 mod exits;
 mod files;
@@ -35,9 +37,10 @@ use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
 
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
+pub use branches::{BranchId, ProgramBranch, TermBranches};
 pub use files::{Loader, NoFiles};
 pub use functions::function_names;
-pub use mocks::{Answer, Attack, ExpectKind, Expectation, Mock, TestPlan};
+pub use mocks::{Answer, Attack, ExpectKind, Expectation, Mock, SnapshotPoint, TestPlan};
 pub use rows::{DataSet, ROW, Row, Samples};
 
 /// A program that was read and checked without errors.
@@ -54,6 +57,7 @@ pub struct Module {
     entries: Vec<Entry>,
     mocks: Vec<mocks::Made>,
     conditions: Vec<policies::Condition>,
+    branches: Vec<ProgramBranch>,
     /// True if `retries` repeats calls that timed out. The default is false: a caller that wants it must know
     /// that there is time.
     pub retry_timeouts: bool,
@@ -78,7 +82,7 @@ pub struct Entry {
     pub kind: EntryKind,
     /// The record that it takes, one field for each parameter in order.
     pub input: Type,
-    /// Type of its result; `null` for a test.
+    /// Type of its result. For a test it is `null`, or a record of its snapshots.
     pub result: Type,
     /// Place of its declaration.
     pub span: Span,
@@ -140,7 +144,8 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     let mocks = mocks::expand(file, &mut program);
     let conditions = policies::expand(&mut program);
     let decls = decls::Decls::collect(&program, &files, &mut found);
-    mocks::check(file, &program, &decls, &mut found);
+    let branches = branches::of(&program.items[..declared]);
+    mocks::check(file, &program, &decls, &files, &mut found);
     rows::check(file, &program, &decls, &mut found);
     policies::table(&program, &decls, &mut |_| None, &mut found);
     imports::check(&program, &files, &decls, &mut found);
@@ -168,6 +173,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
         entries,
         mocks,
         conditions,
+        branches,
         retry_timeouts: false,
         world: lower::World::default(),
     };
@@ -194,7 +200,7 @@ fn entries(main: FileId, items: &[Item], decls: &decls::Decls) -> Vec<Entry> {
                 name: t.name.value.clone(),
                 kind: EntryKind::Test,
                 input: rows::input_of(t, decls),
-                result: Type::Null,
+                result: if t.snapshots.is_empty() { Type::Null } else { Type::Record([].into()) },
                 span: t.name.span,
                 item,
             }),
@@ -347,9 +353,34 @@ impl Module {
     /// The term would be nested too deep (`A081`).
     pub fn lower(&self, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
         lower::lower(&self.checked(), entry)
+        self.lower_with_branches(entry).map(|(code, _)| code)
+    }
+
+    /// [`Module::lower`], with the branches of the term that are branches of the program.
+    ///
+    /// # Errors
+    /// The errors of [`Module::lower`].
+    ///
+    /// # Examples
+    /// ```
+    /// let mut sources = diagnostics::Sources::new();
+    /// let text = "pipeline p(n: Number) -> String { if n > 0 { return \"more\"; } return \"less\"; }";
+    /// let file = sources.add("p.agent", text);
+    /// let module = agentlang::check(file, text).0.unwrap();
+    /// let (_, branches) = module.lower_with_branches(&module.entries()[0]).unwrap();
+    /// let mut found: Vec<_> = branches.values().copied().collect();
+    /// found.sort();
+    /// assert_eq!(found, module.branches().iter().map(|b| b.id).collect::<Vec<_>>());
+    /// ```
+    pub fn lower_with_branches(&self, entry: &Entry) -> Result<(Code, TermBranches), Vec<Diagnostic>> {
     }
 
     /// The declarations of all tools of the program and its imports, whether anything uses them or not.
+    /// The branches of the pipelines and `fn`s of all files of the program, in the order of their texts.
+    pub fn branches(&self) -> &[ProgramBranch] {
+        &self.branches
+    }
+
     pub fn tools(&self) -> Vec<Arc<ToolDecl>> {
         lower::tools(&self.checked())
     }

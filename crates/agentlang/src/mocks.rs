@@ -7,6 +7,7 @@
 use super::check::suggest;
 use super::codes;
 use super::decls::{CallableKind, Decls, Signature, constant};
+use super::files::Files;
 use super::{Entry, EntryKind};
 use core_ir::{Code, Data, Name, Type};
 use diagnostics::{Diagnostic, FileId, Span, nearest};
@@ -27,6 +28,17 @@ pub struct TestPlan {
     pub expectations: Vec<Expectation>,
     /// Texts that are injected into results.
     pub attacks: Vec<Attack>,
+    /// Values that are compared with recorded ones: the fields of the test's result.
+    pub snapshots: Vec<SnapshotPoint>,
+}
+
+/// A value that is compared with a recorded one.
+#[derive(Clone, Debug)]
+pub struct SnapshotPoint {
+    /// Its name in the file: the text of the expression.
+    pub name: String,
+    /// Place of the statement.
+    pub span: Span,
 }
 
 /// A text that is injected into the results of a tool.
@@ -97,6 +109,11 @@ fn parts(call: &Expr) -> Option<(ast::Name, Option<&[Expr]>)> {
     }
 }
 
+/// The name of a snapshot in its file: the text of its value.
+pub(super) fn name_of(snapshot: &ast::Snapshot, files: &Files) -> String {
+    super::lower::on_one_line(files.text(snapshot.value).unwrap_or(""))
+}
+
 /// The name that a pattern gives to an argument.
 fn bound(pattern: &Expr) -> Option<&str> {
     match &pattern.kind {
@@ -156,7 +173,13 @@ pub(super) fn expand(main: FileId, program: &mut Program) -> Vec<Made> {
 }
 
 /// Reports mocks and expectations that can't hold.
-pub(super) fn check(main: FileId, program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+pub(super) fn check(
+    main: FileId,
+    program: &Program,
+    decls: &Decls,
+    files: &Files,
+    out: &mut Vec<Diagnostic>,
+) {
     for item in &program.items {
         let Item::Test(test) = item else { continue };
         if test.span.file != main {
@@ -168,6 +191,17 @@ pub(super) fn check(main: FileId, program: &Program, decls: &Decls, out: &mut Ve
             }
             if let MockAnswer::Gives(e) = &mock.answer {
                 asks_nobody(e, out);
+            }
+        }
+        for (i, snapshot) in test.snapshots.iter().enumerate() {
+            let name = name_of(snapshot, files);
+            if let Some(first) = test.snapshots[..i].iter().find(|s| name_of(s, files) == name) {
+                let message = format!("this test has a snapshot of `{}` already", diagnostics::clip(&name));
+                out.push(
+                    Diagnostic::error(codes::DUPLICATE, message, snapshot.value)
+                        .remark(first.value, "first here")
+                        .help("bind the value to another name: the file knows snapshots by their texts"),
+                );
             }
         }
         for attack in &test.attacks {
@@ -344,6 +378,9 @@ impl super::Module {
                 name: a.tool.text.clone(),
                 span: a.span,
             });
+        }
+        for s in &test.snapshots {
+            plan.snapshots.push(SnapshotPoint { name: name_of(s, &self.files), span: s.span });
         }
         for e in &test.expectations {
             let Some((name, patterns)) = parts(&e.call) else { continue };

@@ -1102,7 +1102,9 @@ Examples:
   entail test .                             the tests of every .agent file here
   entail test triage.agent --filter refund  those whose name contains `refund`
   entail test . --format junit > tests.xml  for continuous integration
-  entail test triage.agent --record         asks the models and writes triage.replies.json")]
+  entail test triage.agent --record         asks the models and writes triage.replies.json
+  entail test triage.agent --accept         writes the snapshots to triage.snapshots.json
+  entail test . --coverage                  and which branches no test took")]
 pub struct TestArgs {
     /// `.agent` files, or directories (which respect .gitignore).
     #[arg(default_value = ".")]
@@ -1134,6 +1136,25 @@ pub struct TestArgs {
     /// A policy file: what tools do, what may reach them, and what models may see.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Write the snapshots of tests that pass to `NAME.snapshots.json` beside `NAME.agent`.
+    #[arg(long)]
+    pub accept: bool,
+    /// Say which branches of the programs the tests took, and list the others.
+    #[arg(long)]
+    pub coverage: bool,
+    /// Write the branches to a file in the format of LCOV.
+    #[arg(long, value_name = "FILE")]
+    pub lcov: Option<PathBuf>,
+    /// Fail if the tests took fewer branches, in percent.
+    #[arg(long, value_name = "PERCENT")]
+    pub fail_under: Option<f64>,
+}
+
+impl TestArgs {
+    /// Returns true if branches are counted.
+    pub fn counts_branches(&self) -> bool {
+        self.coverage || self.lcov.is_some() || self.fail_under.is_some()
+    }
 }
 
 /// `entail trace`.

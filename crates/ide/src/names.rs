@@ -221,6 +221,10 @@ impl Walk {
     }
 
     fn variable(&mut self, name: &syntax::agent::ast::Name, binds: bool) {
+        // A hidden one has no place where its name stands.
+        if name.text.starts_with('$') {
+            return;
+        }
         self.add(Kind::Variable(self.item), name, binds);
     }
 

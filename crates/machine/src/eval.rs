@@ -860,6 +860,7 @@ impl Machine {
                     let condition = self.operand(s, &code, condition);
                     match self.decided(&s.env(&code), term, &condition) {
                         Ok((pc, first)) => {
+                            self.note_taken(&code, term, u32::from(!first));
                             s.set_pc(pc, code.span(term), join);
                             if !first {
                                 s.ip = otherwise;
@@ -1188,6 +1189,7 @@ impl Machine {
                         } else {
                             Value::str(failure.label, failure.message)
                         };
+                        self.note_taken(&code, term, 1);
                         s.set_pc(at, code.span(term), after);
                         // The label was on top.
                         s.cut(height - 1);
@@ -1366,6 +1368,7 @@ impl Machine {
         let pc = self.raised_pc(s.pc, v.label, span);
         match (found, default) {
             (Some(index), _) => {
+                self.note_taken(code, term, index as u32);
                 s.set_pc(pc, span, join);
                 if branches[index].binder.is_some() {
                     s.stack.push(payload.cloned().unwrap_or(Value::new(v.label, Kind::Null)));
@@ -1373,6 +1376,7 @@ impl Machine {
                 s.ip = code.instructions().target(targets + index as u32);
             }
             (None, Some(_)) => {
+                self.note_taken(code, term, branches.len() as u32);
                 s.set_pc(pc, span, join);
                 s.ip = code.instructions().target(targets + branches.len() as u32);
             }
@@ -1490,6 +1494,7 @@ impl Machine {
                 if items.is_empty() {
                     s.give(rules::results(&mut self.lattice, pc, items));
                 } else {
+                    self.note_taken(code, term, 0);
                     self.branch_out(s, most, Branches::Calls { function, items, span });
                 }
             }

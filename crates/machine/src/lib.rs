@@ -57,11 +57,11 @@ use messages::Growing;
 
 use core_ir::{
     AnswerSink, Candidate, Clearances, Code, Data, ErrorClass, Label, LabelSpec, Lattice, LatticeKind,
-    ModelParams, ModelRoutes, Name, Num, Principals, StoreDecl, ToolDecl,
+    ModelParams, ModelRoutes, Name, Num, Principals, StoreDecl, TermId, ToolDecl,
 };
 pub use core_ir::{Chain, Hop, What};
 use diagnostics::Span;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -101,6 +101,9 @@ pub struct Config {
     pub generated_endorse: bool,
     /// True if labels keep where they come from, for [`Machine::why`]. Nothing else about the run changes.
     pub explain_flow: bool,
+    /// True if the run notes which branches it takes, for [`Machine::taken_branches`]. Nothing else about the
+    /// run changes.
+    pub note_branches: bool,
     /// Text of the request, for `among` and `plain` of tools: its tokens may be chosen, and may be in
     /// untrusted text. It has the label of the input.
     /// Without it, the input is the request.
@@ -133,6 +136,7 @@ impl Default for Config {
             routes: ModelRoutes::default(),
             generated_endorse: false,
             explain_flow: false,
+            note_branches: false,
             request: None,
             input: LabelSpec::BOTTOM,
             answer: AnswerSink::default(),
@@ -762,13 +766,52 @@ pub struct Machine {
     counted: Option<Box<Vec<(Name, u64)>>>,
     /// Sets that arguments may be chosen from.
     sets: Option<Box<sets::Sets>>,
+    /// Branches of the program that were taken; only if the run notes them.
+    taken: Option<Box<BTreeSet<TakenBranch>>>,
 }
+
+/// A branch that a run took: the term that decides, and the number of the branch. Of an `if` it is 0 where the
+/// condition holds, and 1 where not; of a `case` the index of the branch, the default being behind the last;
+/// of a `try` 1, the handler; of an `each` 0, a call of its function.
+pub type TakenBranch = (TermId, u32);
 
 impl Machine {
     /// Calls of tools that a flow rule refused, whether the program went on or not: the first few that
     /// differ.
     pub fn refused_calls(&self) -> &[RefusedCall] {
         self.refused.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// Branches of the program that the run took so far, in the order of their terms; none without
+    /// [`Config::note_branches`]. Those of policies and of generated code are not among them.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Builder, Globals, IfSugar, Term};
+    /// use diagnostics::{FileId, Span};
+    /// use machine::{Config, Machine, Output};
+    /// let at = Span { file: FileId(0), start: 0, end: 0 };
+    /// let mut b = Builder::new();
+    /// let (condition, yes, no) = (b.lit(false, at), b.lit("yes", at), b.lit("no", at));
+    /// let choice = b.add(Term::If(condition, yes, no, IfSugar::Plain), at);
+    /// let code = std::sync::Arc::new(b.finish(choice, &Globals::none()).unwrap());
+    /// let root = code.root();
+    /// let config = Config { note_branches: true, ..Config::default() };
+    /// let mut machine = Machine::new(code, None, config);
+    /// assert!(matches!(machine.poll(), Output::Done(Ok(_))));
+    /// assert_eq!(machine.taken_branches().collect::<Vec<_>>(), [(root, 1)]);
+    /// ```
+    pub fn taken_branches(&self) -> impl Iterator<Item = TakenBranch> {
+        self.taken.iter().flat_map(|taken| taken.iter().copied())
+    }
+
+    /// Notes that a branch of the program is taken, if the run notes them.
+    fn note_taken(&mut self, code: &Code, term: TermId, branch: u32) {
+        if let Some(taken) = &mut self.taken
+            && std::ptr::eq(code, &*self.root)
+        {
+            taken.insert((term, branch));
+        }
     }
 
     /// Tools of which a policy function refused a call, whether the program went on or not.
@@ -846,6 +889,7 @@ impl Machine {
             refused: None,
             denied: None,
             counted: (!config.counted.is_empty()).then(|| Box::new(config.counted.clone())),
+            taken: config.note_branches.then(Box::default),
             lattice,
             config,
         };

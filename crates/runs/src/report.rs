@@ -27,6 +27,8 @@ pub struct RunReport {
     pub conversation: Vec<Message>,
     /// Origins of labels.
     pub why: Why,
+    /// Branches that the run took, if it noted them ([`machine::Config::note_branches`]).
+    pub branches: Vec<machine::TakenBranch>,
     /// Takes secrets out of what is recorded of the run, see [`Redactor::for_records`].
     pub records: Redactor,
 }
@@ -62,6 +64,7 @@ impl RunReport {
             fuel: machine.fuel_used(),
             conversation: messages.iter().cloned().collect(),
             why,
+            branches: machine.taken_branches().collect(),
             records: redactor.for_records(),
         }
     }

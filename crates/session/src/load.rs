@@ -7,7 +7,7 @@ use crate::planning::{PlanText, Toolset};
 use crate::policy;
 use crate::project_files::{around, root_of};
 use ::policy::{Policy, PolicyUse};
-use agentlang::{DataSet, EntryKind, Row, Samples, TestPlan};
+use agentlang::{DataSet, EntryKind, ProgramBranch, Row, Samples, TermBranches, TestPlan};
 use core_ir::{Code, Data, ModelRoutes, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
@@ -625,15 +625,25 @@ pub struct Test {
     pub row: Option<usize>,
     /// Its repetition.
     pub samples: Option<Samples>,
+    /// Branches of its term that are branches of the program.
+    pub branches: Arc<TermBranches>,
 }
 
-/// The tests of an `.agent` program, one for each row of a data set, the policy being applied, and what the
-/// policy says about the run.
-pub fn tests(
-    sources: &mut Sources,
-    path: &str,
-    options: &Options,
-) -> Result<(Vec<Test>, Option<Policy>), Problem> {
+/// The tests of a program.
+pub struct Tests {
+    /// A test for each row of a data set.
+    pub tests: Vec<Test>,
+    /// What the policy says about the run.
+    pub policy: Option<Policy>,
+    /// The branches of the program and of the files that it imports.
+    pub branches: Vec<ProgramBranch>,
+}
+
+/// The tests of an `.agent` program, the policy being applied.
+///
+/// # Errors
+/// The program, a data set or the policy can't be read or has errors.
+pub fn tests(sources: &mut Sources, path: &str, options: &Options) -> Result<Tests, Problem> {
     let (id, text) = read_text(sources, path)?;
     let (module, mut found) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
@@ -643,8 +653,8 @@ pub fn tests(
     let (mut out, mut all_rows): (Vec<Test>, Vec<Option<Vec<Row>>>) = Default::default();
     // The tests of imported files are run where these are named themselves.
     for entry in module.entries().iter().filter(|e| e.kind == EntryKind::Test && e.span.file == id) {
-        match module.lower(entry) {
-            Ok(code) => match module.test_plan(entry) {
+        match module.lower_with_branches(entry) {
+            Ok((code, branches)) => match module.test_plan(entry) {
                 Ok(plan) => {
                     out.push(Test {
                         name: entry.name.clone(),
@@ -654,6 +664,7 @@ pub fn tests(
                         input: Data::record([]),
                         row: None,
                         samples: module.samples(entry),
+                        branches: Arc::new(branches),
                     });
                     match module.data_set(entry).map(|set| rows(sources, path, &set)).transpose() {
                         Ok(rows) => all_rows.push(rows),
@@ -678,7 +689,8 @@ pub fn tests(
             rows.into_iter().map(|r| Test { input: r.input, row: Some(r.number), ..test.clone() }).collect()
         }
     };
-    Ok((out.into_iter().zip(all_rows).flat_map(of_rows).collect(), policy))
+    let tests = out.into_iter().zip(all_rows).flat_map(of_rows).collect();
+    Ok(Tests { tests, policy, branches: module.branches().to_vec() })
 }
 
 /// The rows of a data set, whose path is relative to the folder of the program. The file is one of the

@@ -209,6 +209,7 @@ impl View {
             fuel: 0,
             conversation: Vec::new(),
             why: runtime::Why::default(),
+            branches: Vec::new(),
             records: report.records.clone(),
         }))
     }

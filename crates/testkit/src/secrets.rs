@@ -388,6 +388,7 @@ impl Pair {
             clearances: self.models.clearances.named.clone(),
             routes: self.models.routes.clone(),
             explain_flow: false,
+            note_branches: false,
             generated_endorse: program.generated_endorse,
             answer: program.answer.clone(),
             request: None,

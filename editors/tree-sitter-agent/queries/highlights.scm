@@ -21,7 +21,7 @@
 
 [ "true" "false" "null" ] @constant.builtin
 
-[ "call" "no" "refused" ] @keyword
+[ "call" "no" "refused" "snapshot" ] @keyword
 
 (field_name) @property
 (key) @property

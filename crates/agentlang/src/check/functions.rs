@@ -525,7 +525,7 @@ pub(super) fn cycles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>
 }
 
 /// Calls `f` with every expression that is directly in a statement, and with all inside of it.
-fn each_expression<'a>(stmt: &'a ast::Stmt, f: &mut dyn FnMut(&'a Expr)) {
+pub(crate) fn each_expression<'a>(stmt: &'a ast::Stmt, f: &mut dyn FnMut(&'a Expr)) {
     use ast::StmtKind::{Assert, For, Guard, If, IfLet, Let, Match, Return, Run, While};
     match &stmt.kind {
         Let(_, _, e)

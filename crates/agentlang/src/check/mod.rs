@@ -13,6 +13,7 @@ mod statements;
 
 pub(super) use calls::{arguments_of, usage};
 use env::{Binding, Entry, Env};
+pub(crate) use functions::each_expression;
 use statements::Loop;
 pub(super) use statements::number;
 

@@ -154,7 +154,10 @@ impl Checker<'_> {
                         self.typed(e, kept.as_ref())
                     }
                 };
-                self.facts.variables.push((name.span, ty.clone()));
+                // A hidden one has no place where its name stands.
+                if !name.text.starts_with('$') {
+                    self.facts.variables.push((name.span, ty.clone()));
+                }
                 let literal = self.literal_type(e, &ty);
                 self.bind(name, ty);
                 self.bind_literal(name, literal);

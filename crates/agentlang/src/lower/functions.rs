@@ -2,6 +2,7 @@
 //! value.
 
 use super::SurfaceLowering;
+use super::statements::ArmBranches;
 use super::taint::Taint;
 use super::variables::Held;
 use crate::decls::{CallableKind, Param, Signature};
@@ -276,7 +277,8 @@ impl SurfaceLowering<'_> {
         let Some(name) = bound else {
             let (then, other) = (self.expr(then), self.expr(other));
             self.pc = pc;
-            return self.b.add(Term::If(value, then, other, IfSugar::Plain), at);
+            let choice = self.b.add(Term::If(value, then, other, IfSugar::Plain), at);
+            return self.branching(choice, at, [(0, 0), (1, 1)]);
         };
         let option = self.b.fresh("option");
         let seen = self.b.var(option.clone(), condition.span);
@@ -290,6 +292,7 @@ impl SurfaceLowering<'_> {
         self.pc = pc;
         let then = self.b.let_in(vec![(held, inside)], then, at);
         let choice = self.b.add(Term::If(absent, other, then, IfSugar::Plain), at);
+        let choice = self.branching(choice, at, [(0, 1), (1, 0)]);
         self.b.let_in(vec![(option, value)], choice, at)
     }
 
@@ -300,6 +303,7 @@ impl SurfaceLowering<'_> {
         let taint = self.taint(of);
         self.pc = pc.join(taint);
         let (mut branches, mut shared, mut default) = (Vec::new(), Vec::new(), None);
+        let mut taken = ArmBranches::default();
         for arm in arms {
             if default.is_some() {
                 break;
@@ -320,9 +324,11 @@ impl SurfaceLowering<'_> {
                     shared.extend(self.arm(of, &arm.pattern, payload, body, arm.value.span, &mut branches));
                 }
             }
+            taken.arm(branches.len(), default.is_some());
         }
         self.pc = pc;
         let choice = self.choice(of, scrutinee, branches, default, at);
+        let choice = self.branching(choice, at, taken.0);
         self.b.let_in(shared, choice, at)
     }
 }

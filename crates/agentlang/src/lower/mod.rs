@@ -21,9 +21,11 @@ use expr::{DONE, result_of};
 use taint::Taint;
 use variables::{Binder, Mode, Scope, last_reads};
 
+use super::branches::{BranchId, TermBranches};
 use super::codes;
 use super::decls::{CallableKind, Decls, Param, Signature};
 use super::exits::ExitTable;
+use super::mocks::name_of;
 use super::{Entry, EntryKind, check::Facts, rows::ROW};
 use core_ir::{
     BoundOrigin, BuildError, Builder, Code, Data, Globals, IfSugar, LabelSpec, Lattice, LatticeKind, Name,
@@ -80,7 +82,7 @@ impl Checked<'_> {
 }
 
 /// The term of an entry point: a function from the record of its inputs.
-pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
+pub(super) fn lower(checked: &Checked<'_>, entry: &Entry) -> Result<(Code, TermBranches), Vec<Diagnostic>> {
     let mut lower = SurfaceLowering::new(checked);
     let root = match (&entry.kind, &checked.program.items.get(entry.item)) {
         (EntryKind::Pipeline, Some(Item::Pipeline(p))) => lower.pipeline(p, Taint::NONE, None, Caller::World),
@@ -96,7 +98,7 @@ pub(super) fn condition(checked: &Checked<'_>, item: usize) -> Result<Code, Vec<
     let Some(Item::Function(p)) = checked.program.items.get(item) else { return Err(Vec::new()) };
     let mut lower = SurfaceLowering::new(checked);
     let root = lower.pipeline(p, Taint::NONE, None, Caller::World);
-    lower.finish(root, &p.name.text, p.span)
+    lower.finish(root, &p.name.text, p.span).map(|(code, _)| code)
 }
 
 /// The declarations of all tools, used or not, in the order of the text.
@@ -181,6 +183,10 @@ struct SurfaceLowering<'a> {
     regions: Vec<Region>,
     /// Last read of each variable of the pipeline or test.
     last_reads: HashMap<String, u32>,
+    /// Branches of terms that are branches of the program.
+    branches: Vec<((TermId, u32), BranchId)>,
+    /// Snapshots of the test: the name of each, and its variable.
+    snapshots: Vec<(Name, &'a str)>,
 }
 
 /// Number of times that a continuation is copied into a branch before it becomes a function. Each copy is two
@@ -215,6 +221,8 @@ impl<'a> SurfaceLowering<'a> {
             results: HashMap::new(),
             regions: Vec::new(),
             last_reads: HashMap::new(),
+            branches: Vec::new(),
+            snapshots: Vec::new(),
         }
     }
 }
@@ -254,7 +262,20 @@ pub(super) fn on_one_line(source: &str) -> String {
     line
 }
 
-impl SurfaceLowering<'_> {
+impl<'a> SurfaceLowering<'a> {
+    /// Notes that branches of a term are branches of the statement or expression at this place, and gives the
+    /// term.
+    fn branching(
+        &mut self,
+        term: TermId,
+        at: Span,
+        branches: impl IntoIterator<Item = (u32, u32)>,
+    ) -> TermId {
+        let of = |(n, index)| ((term, n), BranchId { span: at, index });
+        self.branches.extend(branches.into_iter().map(of));
+        term
+    }
+
     /// The reason why a loop over a list has no bound.
     fn length_of(&self, list: Span) -> BoundOrigin {
         let source = on_one_line(self.c.files.text(list).unwrap_or("the list"));
@@ -263,11 +284,16 @@ impl SurfaceLowering<'_> {
     }
 
     /// The term of a name with what it uses.
-    fn finish(mut self, root: TermId, name: &str, at: Span) -> Result<Code, Vec<Diagnostic>> {
+    fn finish(mut self, root: TermId, name: &str, at: Span) -> Result<(Code, TermBranches), Vec<Diagnostic>> {
         self.set_tools();
         let definitions = std::mem::take(&mut self.definitions);
         let root = self.b.let_in(definitions, root, at);
-        self.b.finish(root, &Globals::none()).map_err(|errors| {
+        let branches = self.branches;
+        let of_code = |(code, ids): (Code, core_ir::NewIds)| {
+            let kept = branches.into_iter().filter_map(|((term, n), id)| Some(((ids.of(term)?, n), id)));
+            (code, kept.collect())
+        };
+        self.b.finish_with_ids(root, &Globals::none()).map(of_code).map_err(|errors| {
             // Every leaf of what is too deep is an error; the first says it all.
             let mut found: Vec<Diagnostic> = errors.iter().map(|e| failure(e, name)).collect();
             found.dedup_by_key(|d| d.code);
@@ -381,8 +407,10 @@ impl SurfaceLowering<'_> {
         self.b.let_in(vec![(given, value)], choice, at)
     }
 
-    fn test(&mut self, t: &ast::Test) -> TermId {
+    fn test(&mut self, t: &'a ast::Test) -> TermId {
         self.last_reads = last_reads(&t.body);
+        let named = |s: &'a ast::Snapshot| (name_of(s, self.c.files).into(), &*s.variable);
+        self.snapshots = t.snapshots.iter().map(named).collect();
         let input = self.b.fresh("input");
         let mut bindings = Vec::new();
         if let Some(rows) = &t.rows {

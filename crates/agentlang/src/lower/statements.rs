@@ -25,6 +25,20 @@ pub(super) struct Over {
     pub(super) origin: Option<BoundOrigin>,
 }
 
+/// Arms of a `match` that the branches of its term belong to.
+#[derive(Default)]
+pub(super) struct ArmBranches(pub(super) Vec<(u32, u32)>, u32);
+
+impl ArmBranches {
+    /// Notes the next arm, after which there are this many branches, and whether there is a default.
+    pub(super) fn arm(&mut self, branches: usize, has_default: bool) {
+        // The default is behind the last branch.
+        let end = branches as u32 + u32::from(has_default);
+        self.0.extend((self.0.len() as u32..end).map(|n| (n, self.1)));
+        self.1 += 1;
+    }
+}
+
 /// The hidden variable of a `for`; no source name begins with `$`.
 pub(super) const INDEX: &str = "$index";
 
@@ -335,7 +349,8 @@ impl SurfaceLowering<'_> {
                 let condition = self.expr(condition);
                 let then = self.way(Some(then), &[], at, mode, rest);
                 let other = self.way(other.as_ref(), &[], at, mode, rest);
-                self.b.add(Term::If(condition, then, other, IfSugar::Plain), at)
+                let choice = self.b.add(Term::If(condition, then, other, IfSugar::Plain), at);
+                self.branching(choice, at, [(0, 0), (1, 1)])
             }
             StmtKind::IfLet(name, e, then, other) => {
                 let option = self.b.fresh("option");
@@ -348,6 +363,7 @@ impl SurfaceLowering<'_> {
                 let then = self.way(Some(then), &[(&name.text, held.clone())], at, mode, rest);
                 let then = self.b.let_in(vec![(held, inside)], then, at);
                 let choice = self.b.add(Term::If(absent, other, then, IfSugar::Plain), at);
+                let choice = self.branching(choice, at, [(0, 1), (1, 0)]);
                 self.b.let_in(vec![(option, value)], choice, at)
             }
             StmtKind::Match(e, arms) => {
@@ -355,6 +371,7 @@ impl SurfaceLowering<'_> {
                 let mut branches = Vec::new();
                 let mut shared_bodies = Vec::new();
                 let mut default = None;
+                let mut taken = ArmBranches::default();
                 for arm in arms {
                     if arm.pattern.variants.is_empty() {
                         default = default.or_else(|| Some(self.way(Some(&arm.body), &[], at, mode, rest)));
@@ -368,8 +385,10 @@ impl SurfaceLowering<'_> {
                         let shared = self.arm(e, &arm.pattern, payload, body, arm.body.span, &mut branches);
                         shared_bodies.extend(shared);
                     }
+                    taken.arm(branches.len(), default.is_some());
                 }
                 let choice = self.choice(e, scrutinee, branches, default, at);
+                let choice = self.branching(choice, at, taken.0);
                 self.b.let_in(shared_bodies, choice, at)
             }
             StmtKind::Try(body, name, handler) => {
@@ -381,7 +400,9 @@ impl SurfaceLowering<'_> {
                 let held = self.inner_name(&name.text);
                 let handler = self.way(Some(handler), &[(&name.text, held.clone())], at, mode, None);
                 let label = self.label(taint, at);
-                self.b.add(Term::Try { label, body, catches: Catches::All, name: held, handler }, at)
+                let term = Term::Try { label, body, catches: Catches::All, name: held, handler };
+                let term = self.b.add(term, at);
+                self.branching(term, at, [(1, 0)])
             }
             StmtKind::While(condition, max, body) => {
                 let bound =
@@ -587,6 +608,7 @@ impl SurfaceLowering<'_> {
         }
         let done = self.state(&over.done, tagged, at);
         let round = self.b.add(Term::If(condition, then, done, IfSugar::Plain), at);
+        let round = self.branching(round, at, [(0, 0)]);
         let mut round = self.b.let_in(bindings, round, at);
         self.scope.undo(mark);
         if tagged {
@@ -770,6 +792,7 @@ impl SurfaceLowering<'_> {
         let round = self.b.abs(item, None, round, at);
         let n = max.and_then(|n| n.text.parse().ok());
         let each = self.b.add(Term::Each(n, round, items), at);
+        let each = self.branching(each, at, [(0, 0)]);
         match &outs[..] {
             [] => bindings.push(("_".into(), each)),
             [one] => bindings.push((self.bind(one, taint), each)),

@@ -266,7 +266,12 @@ impl SurfaceLowering<'_> {
                 let message = self.b.lit("the end of the pipeline was reached without a result", at);
                 self.b.add(Term::Fail(message), at)
             }
-            Mode::Test => self.b.lit(Data::Null, at),
+            Mode::Test if self.snapshots.is_empty() => self.b.lit(Data::Null, at),
+            Mode::Test => {
+                let all = self.snapshots.clone();
+                let fields = all.into_iter().map(|(name, v)| (name, self.variable(v, at))).collect();
+                self.b.add(Term::Record(fields), at)
+            }
             Mode::Block { outs, tagged, .. } => self.state(outs, *tagged, at),
             Mode::Loop { .. } => self.exit_continue(mode, at),
         }

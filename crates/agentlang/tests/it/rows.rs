@@ -65,6 +65,68 @@ fn wrong_rows_are_said_with_their_number() {
     assert!(many[4].help.iter().any(|h| h == "995 more rows are wrong"), "{:?}", many[4].help);
 }
 
+const TABLE: &str = "type Case = Obj{ticket: String, hours: Option[Number], urgent: Bool, tags: List[String], \
+                     size: Size, day: Date};\nenum Size { small, large }\n";
+
+/// The rows of a table for a type with fields of many types.
+fn table(text: &str) -> Result<Vec<Row>, Vec<Diagnostic>> {
+    let module = module(&format!("{TABLE}test \"t\" for each row: Case of \"c.csv\" {{ assert 1 == 1; }}"));
+    let entry = &module.entries()[0];
+    module.data_set(entry).unwrap().rows(FileId(1), text)
+}
+
+const HEADER: &str = "day,ticket,hours,urgent,tags,size\n";
+
+#[test]
+fn cells_are_read_by_the_types_of_their_fields() {
+    let text = format!(
+        "\u{feff}{HEADER}\r\n2026-01-31,\"a, \"\"b\"\"\n3\",1.50,true,\"[\"\"x\"\"]\",small\r\n\
+                        2026-02-01,7,,false,[],large\r\n"
+    );
+    let rows = table(&text).unwrap();
+    let inputs: Vec<_> = rows.iter().map(|r| r.input.to_json()).collect();
+    assert_eq!(
+        inputs,
+        [
+            serde_json::json!({"row": {"day": "2026-01-31", "ticket": "a, \"b\"\n3", "hours": 1.5,
+                "urgent": true, "tags": ["x"], "size": "small"}}),
+            serde_json::json!({"row": {"day": "2026-02-01", "ticket": "7", "hours": null, "urgent": false,
+                "tags": [], "size": "large"}}),
+        ]
+    );
+    let at = |r: &Row| text[r.span.start as usize..r.span.end as usize].to_string();
+    assert_eq!((rows[1].number, at(&rows[1])), (2, "2026-02-01,7,,false,[],large".to_string()));
+    // Without a type each cell is a text.
+    let module = module("test \"t\" for each row of \"c.csv\" { assert 1 == 1; }");
+    let untyped = module.data_set(&module.entries()[0]).unwrap().rows(FileId(1), "a,b\n1,\n").unwrap();
+    assert_eq!(untyped[0].input.to_json(), serde_json::json!({"row": {"a": "1", "b": ""}}));
+}
+
+#[test]
+fn wrong_tables_are_said() {
+    let row = |cells: &str| format!("{HEADER}{cells}\n");
+    for (text, message) in [
+        (String::new(), "`c.csv` has no rows"),
+        (HEADER.to_string(), "`c.csv` has no rows"),
+        ("day,day\n".into(), "two columns are called `day`"),
+        ("day,,size\n".into(), "a column has no name"),
+        ("day,tickt\n".into(), "a row has no field `tickt`"),
+        ("\"day\n".into(), "a quote is not closed"),
+        ("ticket\nx\n".into(), "row 1: $.urgent: missing, expected a boolean"),
+        (row("x,y"), "row 1: 2 cells, the first line has 6 cells"),
+        (row("2026-01-31,\"a\"b,1,true,[],small"), "row 1: text follows a closing quote"),
+        (row("2026-01-31,a,\"1,5\",true,[],small"), "row 1: $.hours: expected a number, found `1,5`"),
+        (row("2026-01-31,a,1,yes,[],small"), "row 1: $.urgent: expected `true` or `false`, found `yes`"),
+        (row("2026-01-31,a,1,true,x,small"), "row 1: $.tags: expected JSON, found `x`"),
+        (row("2026-01-31,a,1,true,[],big"), "row 1: $.size: expected one of small, large, found `big`"),
+    ] {
+        let found: Vec<String> = table(&text).unwrap_err().into_iter().map(|d| d.message).collect();
+        assert_eq!(found, [message], "{text:?}");
+    }
+    let found = table("day,tickt\n").unwrap_err();
+    assert_eq!(found[0].help, ["did you mean `ticket`?"]);
+}
+
 #[test]
 fn runs_are_bounded() {
     let text = "{\"ticket\": \"a\"}\n".repeat(10_000);
@@ -122,6 +184,46 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// Any text below names of fields gives rows or errors whose places are in it.
+    #[test]
+    fn any_table_gives_rows_or_errors(
+        cells in prop::collection::vec("\\PC{0,12}|\"\\PC{0,8}\"|[,\"0-9a-z\r\n ]{0,30}|true,\\[\\],small", 0..12),
+        separator in prop::sample::select(vec![",", "\n", "\r\n"]),
+    ) {
+        let text = format!("{HEADER}{}", cells.join(separator));
+        match table(&text) {
+            Ok(found) => {
+                for row in &found {
+                    prop_assert!(text.get(row.span.start as usize..row.span.end as usize).is_some());
+                    prop_assert!(matches!(row.input, Data::Record(_)));
+                }
+            }
+            Err(found) => {
+                prop_assert!(!found.is_empty() && found.len() <= 5);
+                for d in found {
+                    prop_assert!(d.code == "A094" && !d.help.is_empty());
+                    let at = d.span.unwrap();
+                    prop_assert!(at.file == FileId(0) || text.get(at.start as usize..at.end as usize).is_some());
+                }
+            }
+        }
+    }
+
+    /// A table gives the texts that were quoted for it.
+    #[test]
+    fn quoted_cells_give_their_texts(
+        rows in prop::collection::vec(("[a-z,\"\r\n é]{0,6}", "[a-z,\"\r\n é]{0,6}"), 1..5),
+    ) {
+        let quoted = |s: &str| format!("\"{}\"", s.replace('"', "\"\""));
+        let text: String = rows.iter().map(|(a, b)| format!("{},{}\r\n", quoted(a), quoted(b))).collect();
+        let module = module("test \"t\" for each row of \"c.csv\" { assert 1 == 1; }");
+        let found = module.data_set(&module.entries()[0]).unwrap().rows(FileId(1), &format!("a,b\n{text}")).unwrap();
+        let found: Vec<_> = found.iter().map(|r| r.input.to_json()).collect();
+        let expected: Vec<_> =
+            rows.iter().map(|(a, b)| serde_json::json!({"row": {"a": a, "b": b}})).collect();
+        prop_assert_eq!(found, expected);
     }
 
     /// Formatting keeps the clauses, and formats once.

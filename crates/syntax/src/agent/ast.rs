@@ -466,7 +466,21 @@ pub struct Test {
     pub expectations: Vec<Expectation>,
     /// Texts that are injected into results of tools, in order.
     pub attacks: Vec<Attack>,
+    /// Values that are compared with recorded ones, in order.
+    pub snapshots: Vec<Snapshot>,
     /// The declaration.
+    pub span: Span,
+}
+
+/// `expect snapshot e;`
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Hidden variable that the body binds to the value where the statement stands. No name of a program
+    /// begins with `$`.
+    pub variable: String,
+    /// The value.
+    pub value: Span,
+    /// The statement.
     pub span: Span,
 }
 

@@ -97,7 +97,11 @@ pub const TABLE: &[Keyword] = &[
     row("guard", Role::Statement, "checks a condition on a value; `retry n` makes the value again"),
     row("mock", Role::Statement, "in a test: the result of a tool, which is not called"),
     row("attack", Role::Statement, "in a test: a text that is injected into the results of a tool"),
-    row("expect", Role::Statement, "in a test: `call`, `no call` or `refused`, and a tool"),
+    row(
+        "expect",
+        Role::Statement,
+        "in a test: `call`, `no call` or `refused`, and a tool; or `snapshot` and a value",
+    ),
     reserved("else", Role::Part, ""),
     row("in", Role::Part, ""),
     reserved("catch", Role::Part, ""),
@@ -273,7 +277,7 @@ mod tests {
     fn the_parser_asks_for_no_other_word() {
         // Words of places where names stand, which no editor shows: units of bounds, methods, fields of
         // fields, and a word of another language.
-        let others = ["unlimited", "approve", "no", "call", "refused", "lambda"];
+        let others = ["unlimited", "approve", "no", "call", "refused", "snapshot", "lambda"];
         let parser = include_str!("parser.rs");
         let mut asked = Vec::new();
         for call in ["at_word(\"", "eat_word(\"", "expect_word(\""] {

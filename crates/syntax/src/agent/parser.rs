@@ -67,6 +67,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         mocks: Vec::new(),
         expectations: Vec::new(),
         attacks: Vec::new(),
+        snapshots: Vec::new(),
         in_policy: false,
     };
     let items = parser.items();
@@ -105,6 +106,7 @@ struct Parser<'a> {
     mocks: Vec<Mock>,
     expectations: Vec<Expectation>,
     attacks: Vec<Attack>,
+    snapshots: Vec<Snapshot>,
     /// True between the braces of a policy, where `tool` begins a rule.
     in_policy: bool,
 }
@@ -980,6 +982,7 @@ impl Parser<'_> {
                 let (mocks, expectations) =
                     (std::mem::take(&mut self.mocks), std::mem::take(&mut self.expectations));
                 let attacks = std::mem::take(&mut self.attacks);
+                let snapshots = std::mem::take(&mut self.snapshots);
                 let span = self.since(start);
                 Some(Item::Test(Test {
                     name,
@@ -989,6 +992,7 @@ impl Parser<'_> {
                     mocks,
                     expectations,
                     attacks,
+                    snapshots,
                     span,
                 }))
             }
@@ -1784,8 +1788,9 @@ impl Parser<'_> {
                 let before = p.at;
                 let start = p.here();
                 if p.at_test_stmt() {
-                    if p.test_stmt().is_none() {
-                        p.skip_statement();
+                    match p.test_stmt() {
+                        Some(stmt) => stmts.extend(stmt),
+                        None => p.skip_statement(),
                     }
                     continue;
                 }
@@ -1879,8 +1884,9 @@ impl Parser<'_> {
         }
     }
 
-    /// `mock …;`, `expect …;` or `attack …;`, which only the block of a test has.
-    fn test_stmt(&mut self) -> Option<()> {
+    /// `mock …;`, `expect …;` or `attack …;`, which only the block of a test has. One that takes a value where
+    /// it stands is a statement of the block, too.
+    fn test_stmt(&mut self) -> Option<Option<Stmt>> {
         let start = self.here();
         let word = match self.word_ahead(0) {
             Some("mock") => "mock",
@@ -1905,7 +1911,7 @@ impl Parser<'_> {
             self.semicolon("the attack")?;
             let attack = Attack { text, tool, span: self.since(start) };
             self.attacks.extend(top.then_some(attack));
-            return Some(());
+            return Some(None);
         }
         if word == "mock" {
             let call = self.mocked_tool("the name of a tool after `mock`")?;
@@ -1921,20 +1927,31 @@ impl Parser<'_> {
             self.semicolon("the mock")?;
             let mock = Mock { call, answer, span: self.since(start) };
             self.mocks.extend(top.then_some(mock));
-            return Some(());
+            return Some(None);
+        }
+        let word = self.here();
+        if self.eat_word("snapshot") {
+            let value = self.expr();
+            self.semicolon("the value")?;
+            let variable = format!("$snapshot {}", self.snapshots.len());
+            let snapshot =
+                Snapshot { variable: variable.clone(), value: value.span, span: self.since(start) };
+            self.snapshots.extend(top.then_some(snapshot));
+            let name = Name { text: variable, span: word };
+            return Some(Some(Stmt { kind: StmtKind::Let(name, None, value), span: self.since(start) }));
         }
         let kind = if self.eat_word("refused") {
             ExpectKind::Refused
         } else {
             let none = self.eat_word("no");
-            self.expect_word("call", "or `no call` or `refused`, after `expect`").then_some(())?;
+            self.expect_word("call", "or `no call`, `refused` or `snapshot`, after `expect`").then_some(())?;
             if none { ExpectKind::NoCall } else { ExpectKind::Call }
         };
         let call = self.mocked_tool("the name of a tool")?;
         self.semicolon("the expectation")?;
         let expectation = Expectation { kind, call, span: self.since(start) };
         self.expectations.extend(top.then_some(expectation));
-        Some(())
+        Some(None)
     }
 
     /// `name` or `name(…)`.

@@ -17,7 +17,7 @@ fn grammar(language: &str) -> PathBuf {
 }
 
 /// Words of the tree-sitter grammar that are no keywords elsewhere.
-const ONLY_AFTER_EXPECT: [&str; 3] = ["call", "no", "refused"];
+const ONLY_AFTER_EXPECT: [&str; 4] = ["call", "no", "refused", "snapshot"];
 
 /// The texts between quotes of one kind that are words.
 fn quoted_words(text: &str, quote: char) -> BTreeSet<String> {

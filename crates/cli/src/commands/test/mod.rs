@@ -7,8 +7,12 @@
 //! time.
 //! Invariant: without `--live` no tool is called that does more than compute: mocks answer instead.
 
+mod coverage;
 mod mocks;
 mod rate;
+mod snapshots;
+
+use coverage::Coverage;
 
 use super::run::show_refusal;
 use super::say_problem;
@@ -26,6 +30,7 @@ use session::preflight::Gate;
 use session::report::as_diagnostic;
 use session::settings::Settings;
 use session::{handlers, machine_config};
+use snapshots::{Differing, Snapshots};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,6 +45,9 @@ struct Suite {
     tests: Vec<Test>,
     policy: Option<Policy>,
     replies: Replies,
+    snapshots: Snapshots,
+    /// Titles of all tests of the file, also of those that are filtered out.
+    titles: BTreeSet<String>,
 }
 
 /// Source of the models' replies in the tests of a file.
@@ -65,11 +73,16 @@ struct TestRun {
     is_held: bool,
     /// Replies of models without the attack, if there is one.
     without: Option<Value>,
+    /// Snapshots that differ from those that are recorded.
+    differing: Vec<Differing>,
 }
 
 impl TestRun {
     fn passed(&self) -> bool {
-        (self.report.result.is_ok() || self.is_held) && self.faults.is_empty() && self.broken.is_empty()
+        (self.report.result.is_ok() || self.is_held)
+            && self.faults.is_empty()
+            && self.broken.is_empty()
+            && self.differing.is_empty()
     }
 
     /// Returns the diagnostics of a failed run.
@@ -84,7 +97,9 @@ impl TestRun {
             }
             d
         });
-        ended.into_iter().chain(self.faults.iter().cloned()).chain(self.broken.iter().cloned()).collect()
+        let differing = self.differing.iter().map(|d| d.report.clone());
+        let others = self.faults.iter().chain(&self.broken).cloned();
+        ended.into_iter().chain(others).chain(differing).collect()
     }
 }
 
@@ -203,12 +218,14 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
         Err(exit) => return exit,
     };
     let mut broken = 0;
-    let (suites, filtered) = match suites(ui, args, &settings.loading(args.policy.as_deref()), &mut broken) {
+    let mut coverage = Coverage::default();
+    let options = settings.loading(args.policy.as_deref());
+    let (mut suites, filtered) = match suites(ui, args, &options, &mut broken, &mut coverage) {
         Ok(found) => found,
         Err(exit) => return exit,
     };
     let limits = Limits { timeout: Some(timeout), ..Limits::default() };
-    let (ran, interrupted) = match run_all(ui, args, &settings, &suites, &limits) {
+    let (mut ran, interrupted) = match run_all(ui, args, &settings, &suites, &limits) {
         Ok(ran) => ran,
         Err(exit) => return exit,
     };
@@ -217,14 +234,37 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
     {
         return exit;
     }
+    if let Err(exit) = compare(ui, args, &mut suites, &mut ran) {
+        return exit;
+    }
+    each(&suites, &ran, |suite, test, result| {
+        for run in &result.0 {
+            let taken: BTreeSet<_> =
+                run.report.branches.iter().filter_map(|b| test.branches.get(b)).collect();
+            coverage.count(&suite.sources, taken.into_iter().copied());
+        }
+    });
+    if let Some(path) = &args.lcov
+        && let Err(e) = load::replace_file(path, &coverage.lcov())
+    {
+        return ui.usage(&format!("cannot write `{}`: {}", path.display(), reason(&e)), None);
+    }
     let mut failed = 0;
     each(&suites, &ran, |_, test, ran| failed += usize::from(!ran.passed(test)));
     match ui.args.format {
         Format::Junit => ui.result(&junit(&suites, &ran)),
         Format::Json => {
-            each(&suites, &ran, |suite, test, ran| ui.result(&as_json(suite, test, ran).to_string()))
+            each(&suites, &ran, |suite, test, ran| ui.result(&as_json(suite, test, ran).to_string()));
+            if args.coverage {
+                coverage.json().iter().for_each(|file| ui.result(&file.to_string()));
+            }
         }
-        _ => each(&suites, &ran, |suite, test, ran| show(ui, suite, test, ran)),
+        _ => {
+            each(&suites, &ran, |suite, test, ran| show(ui, suite, test, ran));
+            if args.coverage {
+                ui.result(&coverage.text());
+            }
+        }
     }
     if ui.args.format == Format::Text {
         let mut parts = vec![format!("{} passed", ran.len() - failed), format!("{failed} failed")];
@@ -236,9 +276,14 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
         }
         ui.note(&parts.join(", "));
     }
+    let percent = coverage.all().percent();
+    let too_few = args.fail_under.filter(|least| percent < *least);
+    if let Some(least) = too_few {
+        ui.note(&format!("the tests took {percent:.1} % of the branches, not {least} %"));
+    }
     match () {
         () if interrupted => Exit::Canceled,
-        () if failed > 0 || broken > 0 => Exit::Failed,
+        () if failed > 0 || broken > 0 || too_few.is_some() => Exit::Failed,
         () => Exit::Done,
     }
 }
@@ -249,6 +294,7 @@ fn suites(
     args: &TestArgs,
     options: &Options,
     broken: &mut usize,
+    coverage: &mut Coverage,
 ) -> Result<(Vec<Suite>, usize), Exit> {
     let mut files = Vec::new();
     for path in &args.paths {
@@ -273,17 +319,20 @@ fn suites(
     let (mut out, mut seen, mut filtered) = (Vec::new(), 0, 0);
     for path in files {
         let mut sources = Sources::new();
-        let (mut tests, policy) = match load::tests(&mut sources, &path.display().to_string(), options) {
-            Ok(loaded) => loaded,
-            Err(problem @ Problem::Policy(_)) => return Err(say_problem(ui, &sources, problem)),
-            Err(problem) => {
-                say_problem(ui, &sources, problem);
-                *broken += 1;
-                continue;
-            }
-        };
+        let load::Tests { mut tests, policy, branches } =
+            match load::tests(&mut sources, &path.display().to_string(), options) {
+                Ok(loaded) => loaded,
+                Err(problem @ Problem::Policy(_)) => return Err(say_problem(ui, &sources, problem)),
+                Err(problem) => {
+                    say_problem(ui, &sources, problem);
+                    *broken += 1;
+                    continue;
+                }
+            };
+        coverage.declare(&sources, &branches);
         let all = tests.len();
         seen += all;
+        let titles: BTreeSet<String> = tests.iter().map(title).collect();
         let names = tests
             .iter()
             .flat_map(|t| samples(t).map(|sample| label(t, sample)).chain([title(t), t.name.clone()]));
@@ -296,7 +345,8 @@ fn suites(
             continue;
         }
         let replies = replies(ui, args, &path, &names)?;
-        out.push(Suite { path, sources, tests, policy, replies });
+        let snapshots = Snapshots::beside(&path).map_err(|why| ui.usage(&why, None))?;
+        out.push(Suite { path, sources, tests, policy, replies, snapshots, titles });
     }
     if seen == 0 && *broken == 0 {
         let help = "a test is written `test \"name\" { … assert …; }`";
@@ -435,7 +485,11 @@ fn run_all(
                     let seed = args.seed.wrapping_add(u64::from(sample));
                     let mut handlers = handlers(models, settings, seed);
                     handlers.stores = Stores::only_here();
-                    let config = Arc::new(machine_config(None, suite.policy.as_ref()));
+                    let config = machine_config(None, suite.policy.as_ref());
+                    // The value of a test is no output of the program, so no bound holds for it.
+                    let answer = core_ir::AnswerSink::default();
+                    let config = Config { note_branches: args.counts_branches(), answer, ..config };
+                    let config = Arc::new(config);
                     let faults = mocks::Faults::default();
                     mocks::install(&mut handlers, test, &config, args.live, &faults, injection);
                     Ok::<_, Exit>(Prepared { handlers, config, faults })
@@ -474,8 +528,9 @@ fn run_all(
                         let (report, script, _) = first;
                         let faults = mocks::faulty(&prepared.faults);
                         let (broken, is_held, without) = (Vec::new(), false, Some(script));
-                        let script = Value::Array(Vec::new());
-                        return Some((at, TestRun { report, script, faults, broken, is_held, without }));
+                        let (script, differing) = (Value::Array(Vec::new()), Vec::new());
+                        let run = TestRun { report, script, faults, broken, is_held, without, differing };
+                        return Some((at, run));
                     }
                     without = Some(first);
                 }
@@ -488,7 +543,8 @@ fn run_all(
                     is_held = report.result.is_err() && report.why.refused.is_some();
                 }
                 let without = without.map(|(_, script, _)| script);
-                Some((at, TestRun { report, script, faults, broken, is_held, without }))
+                let differing = Vec::new();
+                Some((at, TestRun { report, script, faults, broken, is_held, without, differing }))
             });
         }
         let mut ran = BTreeMap::new();
@@ -586,6 +642,46 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestResult>) -> R
     Ok(())
 }
 
+/// Compares the snapshots with those that are recorded, or, with `--accept`, records those of tests that pass.
+fn compare(
+    ui: &Ui,
+    args: &TestArgs,
+    suites: &mut [Suite],
+    ran: &mut BTreeMap<TestIndex, TestResult>,
+) -> Result<(), Exit> {
+    for (i, suite) in suites.iter_mut().enumerate() {
+        let of_suite = ran.range_mut((i, 0)..(i + 1, 0));
+        let all = of_suite.filter_map(|((_, j), result)| Some((suite.tests.get(*j)?, result)));
+        if !args.accept {
+            for name in suite.snapshots.unknown(&suite.titles) {
+                let path = suite.snapshots.path().display();
+                ui.note(&format!("warning: `{path}` has snapshots of `{name}`, which is not a test"));
+            }
+            for (test, result) in all {
+                for run in &mut result.0 {
+                    run.differing = suite.snapshots.compare(test, run);
+                }
+            }
+            continue;
+        }
+        let before = suite.snapshots.text();
+        for (test, result) in all {
+            if let (true, Some(first)) = (result.passed(test), result.0.iter().find(|r| r.passed())) {
+                suite.snapshots.take(test, first);
+            }
+        }
+        suite.snapshots.keep_only(&suite.titles);
+        let path = suite.snapshots.path();
+        if suite.snapshots.text() == before || (suite.snapshots.is_empty() && !path.exists()) {
+            continue;
+        }
+        load::replace_file(path, &suite.snapshots.text())
+            .map_err(|e| ui.usage(&format!("cannot write `{}`: {}", path.display(), reason(&e)), None))?;
+        ui.note(&format!("recorded {}", path.display()));
+    }
+    Ok(())
+}
+
 fn each(
     suites: &[Suite],
     ran: &BTreeMap<TestIndex, TestResult>,
@@ -607,6 +703,10 @@ fn show(ui: &Ui, suite: &Suite, test: &Test, ran: &TestResult) {
     ui.result(&format!("{} {title}", ui.styled("31", "FAIL")));
     for d in ran.found(suite, test) {
         ui.result(&format!("{}\n", render::text(&suite.sources, &d, ui.colors())));
+    }
+    let failed = ran.0.iter().find(|r| !r.passed());
+    for d in failed.into_iter().flat_map(|r| &r.differing) {
+        ui.result(&ui.diff(&suite.snapshots.path().display().to_string(), &d.before, &d.after));
     }
 }
 
