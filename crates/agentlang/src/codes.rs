@@ -434,7 +434,7 @@ NO_FUNCTION "A102" "a function is expected here"
 "pipeline p(xs: List[Number]) -> List[Number] { let ys = xs.map(x => x * 2); return ys; }"
 
 FUNCTION_RECURSION "A103" "functions that call themselves"
-"A `fn` always ends, so it calls neither itself nor one that calls it. What repeats is a `for`, a `while … max n`, or `fold`. A pipeline may call itself if it counts down."
+"A `fn` always ends. So it calls itself only on a part of an argument: a field, an item, the value of a key, or what a pattern or a loop takes from it. All of its calls do so of one parameter. It calls no `fn` that calls it. Other things repeat in a `for`, a `while … max n`, or `fold`. A pipeline may call itself if it counts down."
 "fn f(n: Number) -> Number { return if n < 1 { 1 } else { n * f(n - 1) }; }"
 "fn f(n: Number) -> Number { return range(1, n + 1).fold(1, (product, k) => product * k); }"
 

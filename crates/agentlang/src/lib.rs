@@ -27,6 +27,7 @@ mod policies;
 mod predicate;
 mod recursion;
 mod rows;
+mod structural;
 mod types;
 mod workflow;
 
@@ -36,8 +37,8 @@ use policy::{Policy, PolicyUse};
 use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
 
-pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use branches::{BranchId, ProgramBranch, TermBranches};
+pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
 pub use functions::function_names;
 pub use mocks::{Answer, Attack, ExpectKind, Expectation, Mock, SnapshotPoint, TestPlan};
@@ -56,8 +57,8 @@ pub struct Module {
     exits: exits::ExitTable,
     entries: Vec<Entry>,
     mocks: Vec<mocks::Made>,
-    conditions: Vec<policies::Condition>,
     branches: Vec<ProgramBranch>,
+    conditions: Vec<policies::Condition>,
     /// True if `retries` repeats calls that timed out. The default is false: a caller that wants it must know
     /// that there is time.
     pub retry_timeouts: bool,
@@ -143,8 +144,8 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     let declared = program.items.len();
     let mocks = mocks::expand(file, &mut program);
     let conditions = policies::expand(&mut program);
-    let decls = decls::Decls::collect(&program, &files, &mut found);
     let branches = branches::of(&program.items[..declared]);
+    let decls = decls::Decls::collect(&program, &files, &mut found);
     mocks::check(file, &program, &decls, &files, &mut found);
     rows::check(file, &program, &decls, &mut found);
     policies::table(&program, &decls, &mut |_| None, &mut found);
@@ -172,8 +173,8 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
         exits,
         entries,
         mocks,
-        conditions,
         branches,
+        conditions,
         retry_timeouts: false,
         world: lower::World::default(),
     };
@@ -352,7 +353,6 @@ impl Module {
     /// # Errors
     /// The term would be nested too deep (`A081`).
     pub fn lower(&self, entry: &Entry) -> Result<Code, Vec<Diagnostic>> {
-        lower::lower(&self.checked(), entry)
         self.lower_with_branches(entry).map(|(code, _)| code)
     }
 
@@ -373,14 +373,15 @@ impl Module {
     /// assert_eq!(found, module.branches().iter().map(|b| b.id).collect::<Vec<_>>());
     /// ```
     pub fn lower_with_branches(&self, entry: &Entry) -> Result<(Code, TermBranches), Vec<Diagnostic>> {
+        lower::lower(&self.checked(), entry)
     }
 
-    /// The declarations of all tools of the program and its imports, whether anything uses them or not.
     /// The branches of the pipelines and `fn`s of all files of the program, in the order of their texts.
     pub fn branches(&self) -> &[ProgramBranch] {
         &self.branches
     }
 
+    /// The declarations of all tools of the program and its imports, whether anything uses them or not.
     pub fn tools(&self) -> Vec<Arc<ToolDecl>> {
         lower::tools(&self.checked())
     }

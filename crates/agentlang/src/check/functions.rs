@@ -6,12 +6,14 @@ use super::statements::Cases;
 use super::{Checker, Pure, count, duplicate, suggest};
 use crate::codes;
 use crate::decls::{CallableKind, Decls, Param, Signature};
+use crate::exits::ExitTable;
 use crate::functions::{self, Function, Higher};
 use crate::generics::{self, Chosen};
+use crate::structural;
 use crate::types::{certain, fits, join, show, unconditional};
 use core_ir::Type;
 use diagnostics::{Diagnostic, Span, nearest};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use syntax::agent::ast::{self, Args, Expr, ExprKind, Item, Name, Program, ValueArm};
 
 /// The type of a parameter, with what earlier arguments of a call have chosen.
@@ -481,8 +483,16 @@ impl Checker<'_> {
     }
 }
 
-/// Reports `fn`s that call each other, or themselves, in a cycle.
-pub(super) fn cycles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>) {
+/// Reports `fn`s that call each other in a cycle, or themselves on something that is no part of an argument.
+/// Notes the parameters that become smaller.
+pub(super) fn cycles(
+    program: &Program,
+    decls: &Decls,
+    exits: &ExitTable,
+    into_parts: &mut HashMap<String, String>,
+    out: &mut Vec<Diagnostic>,
+) {
+    let mut bodies: HashMap<&str, &ast::Pipeline> = HashMap::new();
     let mut calls: HashMap<&str, Vec<(&str, Span)>> = HashMap::new();
     let mut order = Vec::new();
     for item in &program.items {
@@ -509,18 +519,47 @@ pub(super) fn cycles(program: &Program, decls: &Decls, out: &mut Vec<Diagnostic>
             }
         }
         calls.insert(&p.name.text, called);
+        bodies.insert(&p.name.text, p);
         order.push(&*p.name.text);
     }
+    let mut looked_at: HashSet<&str> = HashSet::new();
     super::each_cycle(&order, &calls, |cycle, span| {
-        let message = match cycle {
-            [target, _] => format!("fn `{target}` calls itself"),
-            _ => format!("these functions call themselves: {}", cycle.join(" → ")),
+        let [target, _] = cycle else {
+            let message = format!("these functions call themselves: {}", cycle.join(" → "));
+            out.push(
+                Diagnostic::error(codes::FUNCTION_RECURSION, message, span)
+                    .help("make it one `fn`, which may call itself on a part of an argument")
+                    .help("or repeat with `for`, `while … max n` or `fold`"),
+            );
+            return;
         };
-        out.push(
-            Diagnostic::error(codes::FUNCTION_RECURSION, message, span)
-                .help("a `fn` always ends: repeat with `for`, `while … max n` or `fold`")
-                .help("a pipeline may call itself if it counts down"),
-        );
+        // Each call of itself is a cycle of one.
+        if !looked_at.insert(*target) {
+            return;
+        }
+        let (Some(p), Some(s)) = (bodies.get(target), decls.function(target)) else { return };
+        let why = match structural::descent(p, s, decls, exits) {
+            Ok(param) => return drop(into_parts.insert(target.to_string(), param)),
+            Err(why) => why,
+        };
+        let help =
+            "a field, an item of a list, the value of a key, or what a pattern or a loop takes from it";
+        out.push(match why {
+            Some(why) => Diagnostic::error(
+                codes::FUNCTION_RECURSION,
+                format!("fn `{target}` calls itself with something that is no part of `{}`", why.param),
+                why.span,
+            )
+            .help(format!("a `fn` ends if it calls itself on parts alone: {help}"))
+            .help("repeat with `for`, `while … max n` or `fold`"),
+            None => Diagnostic::error(
+                codes::FUNCTION_RECURSION,
+                format!("fn `{target}` calls itself, and no parameter has parts"),
+                span,
+            )
+            .help("a `fn` always ends: repeat with `for`, `while … max n` or `fold`")
+            .help("a pipeline may call itself if it counts down"),
+        });
     });
 }
 

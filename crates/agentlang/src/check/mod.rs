@@ -40,6 +40,8 @@ pub(super) struct Facts {
     pub(super) outs: HashMap<Span, Arc<[String]>>,
     /// Decreasing parameters of recursive pipelines.
     pub(super) descents: HashMap<String, Descent>,
+    /// Parameters of `fn`s that call themselves, of which each such call gets a part.
+    pub(super) into_parts: HashMap<String, String>,
     /// The declared types of variables, which the run checks, each at the place of its name.
     pub(super) checked: HashMap<Span, Type>,
     /// The types of the variables that `let` binds, each at the place of its name.
@@ -132,7 +134,7 @@ pub(super) fn check(
         facts.numbers.clear();
     }
     cycles(program, decls, exits, &mut facts.descents, out);
-    functions::cycles(program, decls, out);
+    functions::cycles(program, decls, exits, &mut facts.into_parts, out);
     cycles_of_agents(program, decls, out);
     facts
 }

@@ -61,6 +61,12 @@ pub(super) fn handler(body: &BodyKind) -> Option<Data> {
 impl SurfaceLowering<'_> {
     /// The variable of the function of a pipeline that may call itself so often, as far as that is known.
     pub(super) fn pipeline_function(&mut self, s: &Signature, given: Taint, calls: Option<u64>) -> Name {
+        // A `fn` calls itself by the variable of its fixpoint.
+        if s.kind == CallableKind::Function
+            && let Some((again, _)) = self.again.get(&s.name.text)
+        {
+            return again.clone();
+        }
         let key = Callable { name: s.name.text.clone(), agent: None, given, pc: self.pc, calls };
         if let Some(name) = self.functions.get(&key) {
             return name.clone();
@@ -85,8 +91,14 @@ impl SurfaceLowering<'_> {
         caller: Caller,
     ) -> TermId {
         let name = &p.name.text;
-        let Some(descent) = self.c.facts.descents.get(name) else {
-            return self.pipeline_once(p, given, false, caller);
+        let unbounded = match (self.c.facts.descents.get(name), self.c.facts.into_parts.get(name)) {
+            (Some(descent), _) => {
+                format!("`{name}` counts `{}` down, which is known only when it runs", descent.param)
+            }
+            (None, Some(param)) => {
+                format!("`{name}` goes into `{param}`, whose depth is known only when it runs")
+            }
+            (None, None) => return self.pipeline_once(p, given, false, caller),
         };
         // One function for all calls: with whatever one of them may be given, under whatever may decide it.
         let added = self.c.decls.callables.get(name).map_or(Taint::NONE, |s| self.added(s, None));
@@ -101,11 +113,7 @@ impl SurfaceLowering<'_> {
         let body = self.b.abs(again, None, body, p.name.span);
         let (bound, origin) = match calls {
             Some(n) => (Bound::Finite(n), None),
-            None => {
-                let origin =
-                    format!("`{name}` counts `{}` down, which is known only when it runs", descent.param);
-                (Bound::Infinite, Some(BoundOrigin::Default(origin.into())))
-            }
+            None => (Bound::Infinite, Some(BoundOrigin::Default(unbounded.into()))),
         };
         self.b.add(Term::Fix { bound, origin, body }, p.name.span)
     }

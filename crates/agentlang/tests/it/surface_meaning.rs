@@ -156,7 +156,8 @@ impl Interpreter {
             }
             StmtKind::Run(run) => {
                 let Args::Positional(args) = &run.args else { panic!() };
-                if ["length", "twice", "sum", "fold", "add", "find", "lit"].contains(&&*run.target.text)
+                if ["length", "twice", "sum", "fold", "add", "find", "lit", "weight", "leaves"]
+                    .contains(&&*run.target.text)
                     || MAP_FUNCTIONS.contains(&&*run.target.text)
                 {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
@@ -397,6 +398,15 @@ impl Interpreter {
                     _ => panic!(),
                 }
             }
+            ExprKind::Call(f, args) if ["weight", "leaves"].contains(&&*f.text) => {
+                let given: Vec<Data> = args.iter().map(|e| self.expr(e)).collect();
+                Data::Num(match (&*f.text, &given[..]) {
+                    ("weight", [of, Data::Num(by)]) => weight(of, by),
+                    ("weight", [of]) => weight(of, &Num::from(1)),
+                    ("leaves", [of]) => leaves(of),
+                    _ => panic!(),
+                })
+            }
             ExprKind::Call(f, args) if f.text == "sum" => {
                 let Data::List(items) = self.expr(&args[0]) else { panic!() };
                 let add = |s: Num, i: &Data| match i {
@@ -479,6 +489,34 @@ impl Interpreter {
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn number_in(record: &Data, field: &str) -> Num {
+    match record.field(field) {
+        Some(Data::Num(n)) => n.clone(),
+        _ => panic!(),
+    }
+}
+
+/// The `fn` of this name, which calls itself on items.
+fn weight(of: &Data, by: &Num) -> Num {
+    let Some(Data::List(more)) = of.field("more") else { panic!() };
+    let next = by.add(&Num::from(1)).unwrap();
+    let own = number_in(of, "n").mul(by).unwrap();
+    more.iter().fold(own, |sum, item| sum.add(&weight(item, &next)).unwrap())
+}
+
+/// The `fn` of this name, which calls itself on what a pattern takes.
+fn leaves(of: &Data) -> Num {
+    let Data::Tag(case, fields) = of else { panic!() };
+    if &**case == "Leaf" {
+        return number_in(fields, "n");
+    }
+    let own = match fields.field("of") {
+        Some(Data::Null) | None => Num::ZERO,
+        Some(w) => weight(w, &Num::from(1)),
+    };
+    own.add(&leaves(fields.field("left").unwrap())).unwrap()
 }
 
 const MAP_FUNCTIONS: &[&str] = &["keys", "values", "items", "get", "has", "set", "remove", "merge"];
@@ -645,7 +683,10 @@ impl Choices<'_> {
     /// A number that is in a map, or computed from one.
     fn of_map(&mut self) -> String {
         let (x, y) = (self.var(), self.var());
-        match self.below(13) {
+        match self.below(16) {
+            13 => format!("weight(w, {x})"),
+            14 => format!("w.more.map(weight).sum() + {y}"),
+            15 => "leaves(l) + leaves(Node { left: l, of: w })".into(),
             8 => format!("w.n + length(w.more) + {x}"),
             9 => format!("(w.more.find(i => i.n < {x})?.n ?? {y})"),
             10 => "w.more.map(i => i.n + length(i.more)).sum()".into(),
@@ -944,6 +985,8 @@ fn program(bytes: &[u8]) -> String {
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
          fn pick[T](xs: List[T], other: T) -> T {{ xs.find(x => true) ?? other }}\n\
          fn lit(v: V) -> Number {{ match v {{ \"a\" => 1, \"b\" => 2 }} }}\n\
+         fn weight(w: W, by: Number = 1) -> Number {{ w.n * by + w.more.map(v => weight(v, by + 1)).sum() }}\n\
+         fn leaves(l: L) -> Number {{ match l {{ Leaf {{ n }} => n, Node {{ left, of }} => {{ let own = if let w = of {{ weight(w) }} else {{ 0 }}; own + leaves(left) }} }} }}\n\
          fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
