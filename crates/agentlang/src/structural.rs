@@ -124,6 +124,9 @@ fn has_parts(ty: &Type) -> bool {
 
 type Known = HashMap<String, Relation>;
 
+/// Ways through a statement: if what follows is reached by it, and how to go through it.
+type Ways<'w, 'a> = Vec<(bool, Box<dyn FnOnce(&mut Walk<'a>) + 'w>)>;
+
 struct Walk<'a> {
     function: &'a str,
     param: (usize, &'a Param),
@@ -136,7 +139,7 @@ struct Walk<'a> {
     why: Option<Why>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     fn set(&mut self, name: &str, to: Option<Relation>) {
         match to {
             Some(relation) => self.known.insert(name.to_string(), relation),
@@ -163,7 +166,7 @@ impl Walk<'_> {
     }
 
     /// Goes through the ways of a statement. Behind it is known what each way that goes on knows.
-    fn ways(&mut self, ways: Vec<(bool, Box<dyn FnOnce(&mut Self) + '_>)>) {
+    fn ways(&mut self, ways: Ways<'_, 'a>) {
         let before = self.known.clone();
         let mut after: Option<Known> = None;
         for (falls, way) in ways {
@@ -234,7 +237,7 @@ impl Walk<'_> {
             StmtKind::Match(e, arms) => {
                 self.expr(e);
                 let of = self.relation(e);
-                let mut ways: Vec<(bool, Box<dyn FnOnce(&mut Self) + '_>)> = Vec::new();
+                let mut ways: Ways<'_, 'a> = Vec::new();
                 for arm in arms {
                     let falls = self.falls(Some(&arm.body));
                     ways.push((

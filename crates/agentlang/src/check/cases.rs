@@ -45,7 +45,7 @@ impl Checker<'_> {
     pub(super) fn plain_case(&mut self, name: &str, span: Span) -> Option<Type> {
         let case = self.decls.types.cases.get(name)?;
         self.facts.cases.insert(span);
-        if let [(first, _), ..] = case.fields() {
+        if let Some((first, _)) = case.fields().iter().find(|(_, t)| !matches!(t, Type::Option(_))) {
             let d = Diagnostic::error(codes::MISMATCH, format!("the case `{name}` has fields"), span)
                 .remark(case.span, "declared here")
                 .label(format!("`{first}` is missing"))

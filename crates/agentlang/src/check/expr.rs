@@ -689,6 +689,8 @@ impl Checker<'_> {
                     // What does not fit at all was reported.
                     if certain(&found, t) || !fits(&found, t) { t.clone() } else { found }
                 }
+                // Where the record goes to, the run looks at the type of the items.
+                None if is_empty(e) => Type::list(Type::Dyn),
                 None => self.typed(e, None),
             };
             all.push((name.text.as_str().into(), ty));

@@ -96,7 +96,7 @@ impl Checker<'_> {
         };
         let mut ty = known(root, out).unwrap_or_else(|| binding.ty.clone());
         for field in fields.iter().rev() {
-            let Type::Record(all) = &ty else { return };
+            let Type::Record(all) = &ty.unfolded() else { return };
             let Some((_, t)) = all.iter().find(|(n, _)| **n == **field) else { return };
             place = place + "." + field;
             ty = match (known(&place, out), self.env.get(&place)) {

@@ -4,6 +4,7 @@ use super::taint::Taint;
 use super::{REPAIR, SurfaceLowering};
 use crate::decls::{CallableKind, Signature};
 use crate::functions::{self, MapOperation, Operation};
+use crate::types::unconditional;
 use core_ir::{
     Bound, Branch, Catches, Data, IfSugar, ModelParams, Name, Num, Prim, Term, TermId, ToolId, Type,
 };
@@ -350,7 +351,13 @@ impl SurfaceLowering<'_> {
             }
             _ => return value,
         };
-        self.b.add(Term::Check(what.into(), ty.clone(), value), e.span)
+        // With the conditions that the variable was checked for, which the checker leaves out.
+        let declared = self.declared_type(e).map(|t| match t {
+            Type::Option(inside) => (*inside).clone(),
+            other => other,
+        });
+        let ty = declared.filter(|t| unconditional(t) == *ty).unwrap_or_else(|| ty.clone());
+        self.b.add(Term::Check(what.into(), ty, value), e.span)
     }
 
     pub(super) fn expr_inner(&mut self, e: &Expr) -> TermId {
@@ -364,7 +371,12 @@ impl SurfaceLowering<'_> {
             ExprKind::Bool(b) => self.b.lit(*b, at),
             ExprKind::Null => self.b.lit(Data::Null, at),
             ExprKind::Var(name) if self.c.facts.cases.contains(&at) => {
-                self.b.add(Term::Tag(name.as_str().into(), None), at)
+                // Fields that may be absent are null.
+                let case = self.c.decls.types.cases.get(name);
+                match case.is_some_and(|c| !c.fields().is_empty()) {
+                    true => self.construct(&ast::Name { text: name.clone(), span: at }, &[], at),
+                    false => self.b.add(Term::Tag(name.as_str().into(), None), at),
+                }
             }
             ExprKind::Var(name) => self.variable(name, at),
             ExprKind::Construct(name, fields) => self.construct(name, fields, at),

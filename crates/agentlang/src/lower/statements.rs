@@ -684,7 +684,7 @@ impl SurfaceLowering<'_> {
                 },
                 (None, None) => None,
             },
-            ExprKind::Field(..) => self.declared_type(e).and_then(most_items),
+            ExprKind::Field(..) => self.declared_type(e).as_ref().and_then(most_items),
             ExprKind::Binary(ast::BinaryOp::Add, _, a, b) => self.length(a)?.checked_add(self.length(b)?),
             ExprKind::Call(name, _) if self.c.decls.function(&name.text).is_some() => None,
             ExprKind::Call(name, args) => self.length_of_call(&name.text, args),
@@ -693,17 +693,17 @@ impl SurfaceLowering<'_> {
     }
 
     /// The type that a variable, or a field of one, was checked against.
-    fn declared_type(&self, e: &Expr) -> Option<&Type> {
+    pub(super) fn declared_type(&self, e: &Expr) -> Option<Type> {
         match &e.kind {
             ExprKind::Paren(inner) => self.declared_type(inner),
-            ExprKind::Var(name) => self.scope.names.get(name)?.declared.as_ref(),
+            ExprKind::Var(name) => self.scope.names.get(name)?.declared.clone(),
             ExprKind::Field(of, name) => {
-                let mut of = self.declared_type(of)?;
-                while let Type::Refined(r) = of {
-                    of = &r.0;
+                let mut of = self.declared_type(of)?.unfolded();
+                while let Type::Refined(r) = &of {
+                    of = r.0.unfolded();
                 }
                 let Type::Record(fields) = of else { return None };
-                fields.iter().find(|(n, _)| **n == *name.text).map(|(_, t)| t)
+                fields.iter().find(|(n, _)| **n == *name.text).map(|(_, t)| t.clone())
             }
             _ => None,
         }

@@ -119,7 +119,15 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
             };
             Token::Template
         } else if c == '"' {
-            at = string_end(file, text, at, &mut out);
+            // The holes of a prompt have strings of their own, as those of `f"…"`.
+            let is_prompt = out.tokens.last().is_some_and(|t| {
+                let word = text.get(t.start as usize..t.end as usize);
+                matches!(word, Some("prompt" | "system"))
+            });
+            at = match template_end(&text[at..]).filter(|_| is_prompt) {
+                Some(length) => at + length,
+                None => string_end(file, text, at, &mut out),
+            };
             Token::Str
         } else if let Some(length) = escaped_string(rest) {
             at += length;
@@ -259,7 +267,7 @@ fn number_length(text: &str) -> usize {
 }
 
 /// The length of a string with holes on one line, if it ends there. A hole has strings of its own:
-/// `f"{names.join(", ")}"`.
+/// `f"{names.join(", ")}"`, `prompt "{names.join(", ")}"`.
 fn template_end(text: &str) -> Option<usize> {
     if text.starts_with("\"\"\"") {
         return None;

@@ -2720,6 +2720,9 @@ impl Parser<'_> {
                 let part = keywords::TABLE
                     .iter()
                     .any(|k| k.word == word && matches!(k.role, Role::Clause | Role::Part | Role::Link));
+                // A variable of this name, unless a task `match` is called: `run match with { … }`.
+                let is_whole = matches!(self.peek(2).token, Token::Punct("{"));
+                let part = part && !(is_whole && word != "with" && !keywords::is_reserved(word));
                 let begins = keywords::is_reserved(word) && keywords::is(word, Role::Statement);
                 !(next.first_on_line || part || begins)
             }
@@ -2775,8 +2778,12 @@ impl Parser<'_> {
     fn at_fields(&self, word: &str) -> bool {
         capitalized(word)
             && self.at("{")
-            && matches!(self.peek(1).token, Token::Word | Token::Str)
-            && matches!(self.peek(2).token, Token::Punct(":"))
+            && match (self.peek(1).token, self.peek(2).token) {
+                (Token::Word | Token::Str, Token::Punct(":")) => true,
+                // No empty block stands before these.
+                (Token::Punct("}"), Token::Punct(")" | "," | ";" | "]")) => true,
+                _ => false,
+            }
     }
 
     fn word_expr(&mut self) -> Option<Expr> {

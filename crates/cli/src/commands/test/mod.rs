@@ -245,7 +245,7 @@ pub fn test(ui: &Ui, args: &TestArgs) -> Exit {
         }
     });
     if let Some(path) = &args.lcov
-        && let Err(e) = load::replace_file(path, &coverage.lcov())
+        && let Err(e) = load::replace_file(path, coverage.lcov())
     {
         return ui.usage(&format!("cannot write `{}`: {}", path.display(), reason(&e)), None);
     }
@@ -675,7 +675,7 @@ fn compare(
         if suite.snapshots.text() == before || (suite.snapshots.is_empty() && !path.exists()) {
             continue;
         }
-        load::replace_file(path, &suite.snapshots.text())
+        load::replace_file(path, suite.snapshots.text())
             .map_err(|e| ui.usage(&format!("cannot write `{}`: {}", path.display(), reason(&e)), None))?;
         ui.note(&format!("recorded {}", path.display()));
     }
