@@ -250,6 +250,9 @@ pub struct CodeFacts {
     /// Keywords and classes by which an agent takes in others. What these are given has no run of its own
     /// that the program could limit.
     pub members: &'static [&'static str],
+    /// Methods that begin a run. If a module calls none and no other imports it, runs of what it makes begin
+    /// elsewhere. Empty if that is not to be told.
+    pub runs: &'static [&'static str],
 }
 
 /// Names of an agent's settings in the framework, for help texts.

@@ -651,6 +651,60 @@ fn is_same_tool(world: &World<'_>, one: &Value, other: &Value) -> bool {
     id == other || calls && a.args.len() == b.args.len() && a.args.iter().zip(&b.args).all(is_same_arg)
 }
 
+/// Returns true if a class of the project is a model whose method computes the replies itself, without a call
+/// that could reach a model. `is_model` tells the base classes of models.
+pub(crate) fn replies_itself(
+    world: &World<'_>,
+    class: python::ClassId,
+    method: &str,
+    is_model: impl Fn(&str) -> bool,
+) -> bool {
+    const MAKES: &[&str] = &[
+        "AIMessage",
+        "AIMessageChunk",
+        "AssertionError",
+        "ChatGeneration",
+        "ChatResult",
+        "Content",
+        "FunctionCall",
+        "IndexError",
+        "LlmResponse",
+        "Part",
+        "RuntimeError",
+        "ValueError",
+        "all",
+        "any",
+        "append",
+        "endswith",
+        "format",
+        "get",
+        "getattr",
+        "isinstance",
+        "iter",
+        "join",
+        "len",
+        "lower",
+        "model_copy",
+        "next",
+        "pop",
+        "reversed",
+        "split",
+        "startswith",
+        "str",
+        "strip",
+        "upper",
+    ];
+    let Some((value, _)) = world.class_lookup(class, method) else { return false };
+    let PyKind::Function(id) = value.kind else { return false };
+    let found = crate::scan::scan(world.function(id).body());
+    let makes = |call: &ruff_python_ast::ExprCall| match &*call.func {
+        ruff_python_ast::Expr::Name(n) => MAKES.contains(&n.id.as_str()),
+        ruff_python_ast::Expr::Attribute(a) => MAKES.contains(&a.attr.as_str()),
+        _ => false,
+    };
+    world.derives(class, is_model) && found.calls.iter().all(|c| makes(c))
+}
+
 /// Agents of one expression that are told apart by their tools.
 const MAX_DISTINCT: usize = 8;
 

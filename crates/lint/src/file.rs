@@ -139,7 +139,10 @@ fn limited_elsewhere<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str>
     let modules = project.python();
     let own = modules.by_path(&own.path)?;
     let imports = |f: &&File| modules.by_path(&f.path).is_some_and(|m| modules.imported(m).contains(&own));
-    others.iter().any(imports).then_some(&limits.path)
+    // Who imports none of it, and runs nothing, is made known in a way that is not seen.
+    let runs = facts.code.runs;
+    let is_run = !runs.is_empty() && !project.files.first()?.python.as_ref()?.calls(runs);
+    (others.iter().any(imports) || is_run).then_some(&limits.path)
 }
 
 /// Path of a module that takes in an agent of this file as a part of its own agent: it is the run of that one

@@ -476,7 +476,16 @@ const RUNS_CODE: &[&str] = &["builtins.exec", "builtins.eval"];
 fn has_no_builtins(world: &World<'_>, object: &Object) -> bool {
     let names = object.arg_at(1, "globals").and_then(|a| world.entries(&a.value)).unwrap_or(&[]);
     let builtins = names.iter().find(|(key, _)| key.as_str() == Some("__builtins__")).map(|(_, v)| v);
-    builtins.is_some_and(|v| v.is_none() || world.entries(v).is_some_and(<[_]>::is_empty))
+    builtins.is_some_and(|v| v.is_none() || has_only_safe_names(world, v))
+}
+
+/// Returns true if all names of a dictionary are known and none of them leads to files, modules or other code.
+fn has_only_safe_names(world: &World<'_>, value: &Value) -> bool {
+    const LEAD_OUT: &[&str] = &["__import__", "breakpoint", "compile", "eval", "exec", "input", "open"];
+    let PyKind::Dict(id) = world.resolve_env(value).kind else { return false };
+    let dict = world.dict(id);
+    let is_safe = |key: &Value| key.as_str().is_some_and(|name| !LEAD_OUT.contains(&name));
+    dict.open.is_none() && dict.entries.iter().all(|(key, _)| is_safe(key))
 }
 
 /// Calls that make a folder.

@@ -412,6 +412,14 @@ impl<'r> AdkReader<'r, '_> {
         self.all_listed(kit, id, "sub_agents");
         let subs = self.items(id, "sub_agents");
         let mut stages: Vec<(TermId, Vec<String>)> = Vec::new();
+        let is_empty = |g: Given<'_>| match self.world.resolve_env(g.value).kind {
+            PyKind::List(list) => self.world.list(list).open.is_none(),
+            _ => false,
+        };
+        if let Some(given) = self.get(id, "sub_agents").filter(|g| subs.is_empty() && !is_empty(*g)) {
+            let why = "which agents these are".to_string();
+            stages.push((kit.undecided(codes::NOT_COMPILED, why, given.at), Vec::new()));
+        }
         for sub in &subs {
             let (stage, keys) = match self.agent_of(sub) {
                 Some(agent) => {
@@ -629,6 +637,10 @@ impl<'r> AdkReader<'r, '_> {
         let object = self.world.object(id);
         py::report(object, AGENT_KEYS, UNUSED, "an ADK agent", kit.out);
         let mut params = ModelParams::default();
+        let model = self.get(id, "model").and_then(|g| self.world.object_of(g.value)?.1.class);
+        let is_model = |name: &str| name.starts_with("google.adk.") && name.ends_with(".BaseLlm");
+        kit.outline.scripted |=
+            model.is_some_and(|c| py::replies_itself(self.world, c, "generate_content_async", is_model));
         let model_at = py::model(self.world, self.get(id, "model"), &mut params, kit);
         if let Some(given) = self.get(id, "generate_content_config")
             && let Some((_, config)) = self.world.object_of(given.value)

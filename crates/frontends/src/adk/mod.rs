@@ -119,6 +119,7 @@ impl Frontend for Adk {
             code: CodeFacts {
                 run_limit: Some("max_llm_calls"),
                 members: &["sub_agents", "AgentTool"],
+                runs: &["run", "run_async", "run_debug", "run_live"],
                 ..CodeFacts::default()
             },
             ..Facts::default()

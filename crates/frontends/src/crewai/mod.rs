@@ -48,6 +48,7 @@ use frontend_kit::doc::Node;
 use frontend_kit::emit::{Unused, clip, codes, report_keys, undecided, value_span};
 use frontend_kit::kit::Units;
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
+use frontend_kit::versions::parts;
 use python::{Limits, Sources, World};
 use source::{CrewItem, CrewReader, Setting};
 use std::collections::HashSet;
@@ -95,7 +96,13 @@ impl Frontend for CrewAi {
     }
 
     fn lower(&self, project: &Project, main: usize) -> Compiled {
+        // Before 1.0 LiteLLM asks all models, and leaves out what one refuses.
+        let is_old = match project.versions.exact("crewai") {
+            Some(version) => parts(version) < parts("1"),
+            None => project.versions.below("crewai").is_some_and(|v| parts(v) <= parts("1.0")),
+        };
         let facts = Facts {
+            filters_settings: is_old,
             default_model: Some("CrewAI asks the model that the environment names, or its own default"),
             ends_loops: Some("CrewAI ends the loop at the first reply that calls no tool"),
             words: Words {

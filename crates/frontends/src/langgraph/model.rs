@@ -4,13 +4,12 @@ use super::prompt::{MessageContent, Part};
 use super::value::Scope;
 use super::{GraphReader, ReplyKind};
 use crate::py::{self, Given, field};
-use crate::scan::scan;
 use core_ir::{ModelParams, Name, Recv, Role, Term, TermId, ToolDecl, Type};
 use diagnostics::Span;
 use frontend_kit::emit::{codes, undecided};
 use frontend_kit::kit::{self, Kit};
 use frontend_kit::lists::said_each;
-use python::{Arg, ClassId, Object, ObjectId, PyKind, Value};
+use python::{Arg, Object, ObjectId, PyKind, Value};
 use std::sync::Arc;
 
 /// A model with what is bound to it.
@@ -61,49 +60,11 @@ impl GraphReader<'_, '_> {
     /// a class derived from one.
     fn is_scripted(&self, value: &Value) -> bool {
         let fake = |name: &str| name.starts_with("langchain") && name.rsplit('.').next().is_some_and(is_fake);
+        let replies =
+            |c| py::replies_itself(self.world, c, "_generate", |name| name.starts_with("langchain"));
         self.world.object_of(value).is_some_and(|(_, o)| {
-            fake(&o.callee) || o.class.is_some_and(|c| self.world.derives(c, fake) || self.replies_itself(c))
+            fake(&o.callee) || o.class.is_some_and(|c| self.world.derives(c, fake) || replies(c))
         })
-    }
-
-    /// Returns true if a class of the project is a model that computes its replies itself, without a call
-    /// that could reach a model.
-    fn replies_itself(&self, class: ClassId) -> bool {
-        const MAKES: &[&str] = &[
-            "AIMessage",
-            "AIMessageChunk",
-            "ChatGeneration",
-            "ChatResult",
-            "next",
-            "iter",
-            "reversed",
-            "len",
-            "str",
-            "any",
-            "all",
-            "isinstance",
-            "getattr",
-            "append",
-            "get",
-            "lower",
-            "upper",
-            "strip",
-            "split",
-            "join",
-            "format",
-            "startswith",
-            "endswith",
-            "pop",
-        ];
-        let Some((value, _)) = self.world.class_lookup(class, "_generate") else { return false };
-        let PyKind::Function(id) = value.kind else { return false };
-        let found = scan(self.world.function(id).body());
-        let made = |call: &ruff_python_ast::ExprCall| match &*call.func {
-            ruff_python_ast::Expr::Name(n) => MAKES.contains(&n.id.as_str()),
-            ruff_python_ast::Expr::Attribute(a) => MAKES.contains(&a.attr.as_str()),
-            _ => false,
-        };
-        self.world.derives(class, |n| n.starts_with("langchain")) && found.calls.iter().all(|c| made(c))
     }
 
     /// Notes whether what is given as a model is one that stands in for a model.

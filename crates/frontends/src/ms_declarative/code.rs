@@ -517,9 +517,10 @@ impl<'r> BuilderReader<'r, '_> {
                 over.extend(from.map(|from| (from, to)));
             }
         }
-        // Where nothing is said, everybody may hand off to everybody else.
+        // Where nothing is said, a coordinator may hand off to everybody, and else everybody may to everybody.
         if over.is_empty() {
-            for a in &agents {
+            let coordinated = calls.iter().any(|(m, _)| &*m.name == "set_coordinator");
+            for a in agents.iter().take(if coordinated { 1 } else { agents.len() }) {
                 over.extend(agents.iter().filter(|b| *b != a).map(|b| (*a, *b)));
             }
         }
@@ -545,7 +546,11 @@ impl<'r> BuilderReader<'r, '_> {
             }
             speakers.push(speaker);
         }
-        let bound = LoopBound::none("the framework sets no limit of handoffs");
+        let mut bound = LoopBound::none("the framework sets no limit of handoffs");
+        bound.facts.bounded = Some(HANDOFF_BOUND);
+        // Without a way back, an agent answers after a few handoffs, and the user is asked.
+        let edges: Vec<_> = over.iter().map(|(a, b)| (format!("{a:?}"), format!("{b:?}"), None)).collect();
+        bound.facts.stopped = !edges.iter().any(|(from, ..)| in_cycle(from, &edges));
         conversation(kit, speakers, bound, "too many replies", at)
     }
 
@@ -583,6 +588,9 @@ impl<'r> BuilderReader<'r, '_> {
         })
     }
 }
+
+/// Advice for the bound of handoffs.
+const HANDOFF_BOUND: &str = "end it: `with_termination_condition(…)` of the builder";
 
 /// Returns true if a node is in a cycle.
 fn in_cycle(name: &str, edges: &[(String, String, Option<String>)]) -> bool {

@@ -15,9 +15,9 @@
 
 use crate::defaults;
 use core_ir::{ModelParams, Name, TermId};
-use diagnostics::Span;
+use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::{Entry, Node};
-use frontend_kit::emit::{LoopBound, Template, value_span};
+use frontend_kit::emit::{LoopBound, Template, codes, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
 use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, size};
 use frontend_kit::outline::{LeftoverKind, NodeRole, Retried};
@@ -74,28 +74,46 @@ struct Graph<'d> {
     edges: Vec<(String, String, Option<String>)>,
     /// Attachments of each node: their kind and the attached node.
     attached: HashMap<&'d str, Vec<(&'d str, &'d str)>>,
+    /// Place of the first connection that names a node by its `id`.
+    by_id: Option<Span>,
 }
 
 impl<'d> Graph<'d> {
     fn of(root: Node<'d>) -> Graph<'d> {
-        let mut graph =
-            Graph { known: HashMap::new(), main: Vec::new(), edges: Vec::new(), attached: HashMap::new() };
+        let mut graph = Graph {
+            known: HashMap::new(),
+            main: Vec::new(),
+            edges: Vec::new(),
+            attached: HashMap::new(),
+            by_id: None,
+        };
+        let mut ids: HashMap<&str, &str> = HashMap::new();
         let mut all: Vec<(&str, Node<'d>)> = Vec::new();
         for n in root.get("nodes").into_iter().flat_map(|n| n.items()) {
             let name = n.get("name").and_then(|n| n.text()).unwrap_or("");
             if !kind(n).ends_with("stickyNote") && graph.known.insert(name, n).is_none() {
                 all.push((name, n));
             }
+            ids.extend(n.get("id").and_then(|id| id.text()).map(|id| (id, name)));
         }
         let mut parts: Vec<&str> = Vec::new();
         for from in root.get("connections").into_iter().flat_map(|c| c.entries()) {
-            let Some(source) = from.key.text() else { continue };
+            let Some(mut source) = from.key.text() else { continue };
+            if let Some(name) = ids.get(source).filter(|_| !graph.known.contains_key(source)) {
+                source = name;
+                graph.by_id.get_or_insert(from.key.span());
+            }
             for port in from.value.entries() {
                 let how = port.key.text().unwrap_or("main");
                 let outputs: Vec<Node<'d>> = port.value.items().collect();
                 let linked = outputs.iter().filter(|o| o.items().len() > 0).count();
                 for (i, output) in outputs.iter().enumerate() {
-                    for target in output.items().filter_map(|t| t.get("node")?.text()) {
+                    for to in output.items().filter_map(|t| t.get("node")) {
+                        let Some(mut target) = to.text() else { continue };
+                        if let Some(name) = ids.get(target).filter(|_| !graph.known.contains_key(target)) {
+                            target = name;
+                            graph.by_id.get_or_insert(to.span());
+                        }
                         if how == "main" {
                             let decides =
                                 outputs.len() > 1 && linked > 0 || is_gate(graph.known.get(source).copied());
@@ -119,6 +137,11 @@ impl<'d> Graph<'d> {
     fn flow(&self, kit: &mut Kit<'_>, at: Span) -> TermId {
         let nodes = self.main.iter().map(|(name, n)| self.node(name, *n)).collect();
         self.outline(kit);
+        if let Some(at) = self.by_id {
+            let message = "a connection names a node by its `id`: n8n knows nodes by their names";
+            let d = Diagnostic::warn(codes::UNDEFINED, message, at);
+            kit.out.push(d.help("write the `name` of each node in `connections`"));
+        }
         let bound =
             LoopBound::unknown("the cycle runs as often as there are batches, or until its condition holds");
         Flow { nodes, edges: self.edges.clone(), start: Vec::new(), triggers: true, bound, at }.lower(kit)

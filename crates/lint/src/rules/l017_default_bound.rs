@@ -103,6 +103,7 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     // A loop that nothing ends, not even a default, is L004a's and L021's.
     // L023 reports a graph that never reaches END.
     let endless_graph = context.unit.outline.graphs.iter().any(never_ends);
+    let mut found = Vec::new();
     for l in context.loops().iter().filter(|l| l.bound != Bound::Infinite || !l.is_endless()) {
         let Some(origin) = &l.origin else { continue };
         let is_count = matches!(origin, BoundOrigin::Repeated(_));
@@ -116,22 +117,34 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             let Some(d) = finding(rule, &Case { context, loop_: l, origin, decided, facts }) else {
                 continue;
             };
-            out.extend(at_its_run(context, d, out));
+            found.push(d);
         }
     }
+    out.extend(match context.compiled.facts.code.members {
+        [] => found,
+        _ => once_a_run(context, found),
+    });
 }
 
-/// Where a run bounds its parts, a part that another module defines is reported at the unit that is run, and
-/// once: no finding of that module asks for a limit.
-fn at_its_run(context: &Context<'_>, d: Diagnostic, others: &[Diagnostic]) -> Option<Diagnostic> {
+/// Where a run bounds all its parts, leaves one finding of those with one cause: the unit's own, or the first. A
+/// part that another module defines is reported at the unit, because no finding of that module asks for a
+/// limit.
+fn once_a_run(context: &Context<'_>, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let unit = context.unit.span;
-    let is_part = d.span.is_some_and(|s| s.file != unit.file);
-    if context.compiled.facts.code.members.is_empty() || !is_part {
-        return Some(d);
+    let mut out: Vec<Diagnostic> = Vec::new();
+    for mut d in found {
+        if d.span.is_some_and(|s| s.file != unit.file) {
+            (d.span, d.fix) = (Some(unit), None);
+        }
+        let is_same =
+            |o: &&mut Diagnostic| d.level > Level::Unknown && o.level == d.level && o.message == d.message;
+        match out.iter_mut().find(is_same) {
+            Some(known) if d.span == Some(unit) => *known = d,
+            Some(_) => {}
+            None => out.push(d),
+        }
     }
-    let is_same = |o: &Diagnostic| o.code == d.code && o.span == Some(unit) && o.level >= d.level;
-    let fix = d.fix.filter(|_| false);
-    (!others.iter().any(is_same)).then_some(Diagnostic { span: Some(unit), fix, ..d })
+    out
 }
 
 /// Returns true for the loop of an agent that a framework gives to an agent of the program: it has the place
