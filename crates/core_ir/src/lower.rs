@@ -135,6 +135,8 @@ pub struct Instruction {
 struct Function {
     /// Where its body begins.
     body: u32,
+    /// The function that it returns at once, if that is all its body does.
+    returned: Option<TermId>,
     /// The place of each captured value where the function is made.
     captures: Box<[Operand]>,
 }
@@ -190,10 +192,7 @@ impl Instructions {
     /// `λx. λy. e`.
     #[inline]
     pub fn returned(&self, function: TermId) -> Option<TermId> {
-        match self.all[self.body(function) as usize..] {
-            [Instruction { op: Op::Closure, term, .. }, Instruction { op: Op::End, .. }, ..] => Some(term),
-            _ => None,
-        }
+        self.function(function).returned
     }
 
     /// Returns the function that a region without inner regions applies last, if it is no temporary.
@@ -233,7 +232,14 @@ impl Instructions {
             lowering.height = 1;
             lowering.region(abs.body);
         }
-        let out = lowering.out;
+        let mut out = lowering.out;
+        for function in &mut out.functions {
+            if let [Instruction { op: Op::Closure, term, .. }, Instruction { op: Op::End, .. }, ..] =
+                out.all[function.body as usize..]
+            {
+                function.returned = Some(term);
+            }
+        }
         debug_assert_eq!(out.verify(code), Ok(()));
         out
     }
@@ -483,7 +489,7 @@ impl Lowering<'_> {
             Term::Abs(abs) => {
                 let captures = abs.captures.iter().map(|slot| self.slot(*slot)).collect();
                 self.out.numbers[id.0 as usize] = self.out.functions.len() as u32;
-                self.out.functions.push(Function { body: END, captures });
+                self.out.functions.push(Function { body: END, returned: None, captures });
                 self.emit(Op::Closure, id, 1);
                 self.functions.push(id);
             }

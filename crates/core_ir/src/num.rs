@@ -84,6 +84,7 @@ impl Num {
         }
     }
 
+    #[inline]
     fn combine(
         &self,
         other: &Num,
@@ -95,13 +96,24 @@ impl Num {
         {
             return Ok(Num(Repr::Int(c)));
         }
-        Num::checked(slow(self.big(), other.big()))
+        self.combine_big(other, slow)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn combine_big(
+        &self,
+        other: &Num,
+        with: fn(BigRational, BigRational) -> BigRational,
+    ) -> Result<Num, NumError> {
+        Num::checked(with(self.big(), other.big()))
     }
 
     /// Sum.
     ///
     /// # Errors
     /// [`NumError::TooLarge`].
+    #[inline]
     pub fn add(&self, other: &Num) -> Result<Num, NumError> {
         self.combine(other, i64::checked_add, |a, b| a + b)
     }
@@ -110,6 +122,7 @@ impl Num {
     ///
     /// # Errors
     /// [`NumError::TooLarge`].
+    #[inline]
     pub fn sub(&self, other: &Num) -> Result<Num, NumError> {
         self.combine(other, i64::checked_sub, |a, b| a - b)
     }
@@ -118,6 +131,7 @@ impl Num {
     ///
     /// # Errors
     /// [`NumError::TooLarge`].
+    #[inline]
     pub fn mul(&self, other: &Num) -> Result<Num, NumError> {
         self.combine(other, i64::checked_mul, |a, b| a * b)
     }
@@ -319,6 +333,7 @@ impl From<i64> for Num {
 }
 
 impl PartialEq for Num {
+    #[inline]
     fn eq(&self, other: &Num) -> bool {
         match (&self.0, &other.0) {
             (Repr::Int(a), Repr::Int(b)) => a == b,
@@ -346,6 +361,7 @@ impl PartialOrd for Num {
 }
 
 impl Ord for Num {
+    #[inline]
     fn cmp(&self, other: &Num) -> Ordering {
         match (&self.0, &other.0) {
             (Repr::Int(a), Repr::Int(b)) => a.cmp(b),

@@ -29,6 +29,7 @@ use core_ir::{
 };
 use diagnostics::{Span, clip};
 use rules::{Computed, Env};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The most branches that may exist at once in one run.
@@ -447,6 +448,14 @@ impl Strand {
         self.stack.pop().expect("a value on the stack")
     }
 
+    /// Takes an operand off the stack, if it is there.
+    #[inline]
+    fn take_off(&mut self, operand: Operand) {
+        if operand == Operand::Stack {
+            self.stack.pop();
+        }
+    }
+
     /// The place where the current instruction is.
     #[inline]
     fn env<'a>(&self, code: &'a Arc<Code>) -> Env<'a> {
@@ -456,7 +465,7 @@ impl Strand {
     /// Returns whether nothing is left to do in the current region.
     #[inline]
     fn is_at_end(&self) -> bool {
-        self.ip == END || self.code.instructions().all()[self.ip as usize].op == Op::End
+        self.ip == END || matches!(self.code.instructions().all()[self.ip as usize].op, Op::End)
     }
 
     /// Sets the program counter for what follows, up to this instruction. What comes after that, or outside
@@ -833,17 +842,26 @@ impl Machine {
                     Ok(self.structure(&s.env(&code), term, parts))
                 }
                 Op::Prim1(prim, a) => {
-                    let args = [self.operand(s, &code, a)];
-                    self.primitive(&s.env(&code), term, prim, &args)
+                    let held = self.held(s, &code, a, 0);
+                    let result = self.primitive(&s.env(&code), term, prim, &[&held]);
+                    drop(held);
+                    s.take_off(a);
+                    result
                 }
                 Op::Prim2(prim, a, b) => {
-                    let b = self.operand(s, &code, b);
-                    let args = [self.operand(s, &code, a), b];
-                    self.primitive(&s.env(&code), term, prim, &args)
+                    let held = self.held(s, &code, a, usize::from(b == Operand::Stack));
+                    let other = self.held(s, &code, b, 0);
+                    let result = self.primitive(&s.env(&code), term, prim, &[&held, &other]);
+                    drop((held, other));
+                    s.take_off(b);
+                    s.take_off(a);
+                    result
                 }
                 Op::PrimN(prim, count) => {
                     let first = s.stack.len() - count as usize;
-                    let result = self.primitive(&s.env(&code), term, prim, &s.stack[first..]);
+                    let args: SmallVec<[&Value; 4]> = s.stack[first..].iter().collect();
+                    let result = self.primitive(&s.env(&code), term, prim, &args);
+                    drop(args);
                     s.stack.truncate(first);
                     result
                 }
@@ -857,8 +875,11 @@ impl Machine {
                     self.binary(&s.env(&code), term, &a, b)
                 }
                 Op::If { condition, otherwise, join } => {
-                    let condition = self.operand(s, &code, condition);
-                    match self.decided(&s.env(&code), term, &condition) {
+                    let held = self.held(s, &code, condition, 0);
+                    let decided = self.decided(&s.env(&code), term, &held);
+                    drop(held);
+                    s.take_off(condition);
+                    match decided {
                         Ok((pc, first)) => {
                             self.note_taken(&code, term, u32::from(!first));
                             s.set_pc(pc, code.span(term), join);
@@ -910,6 +931,15 @@ impl Machine {
                         Err(failure) => Err(failure),
                     }
                 }
+                Op::Apply(f, a) => {
+                    let a = self.operand(s, &code, a);
+                    let f = self.operand(s, &code, f);
+                    match self.apply(s, f, a, code.span(term)) {
+                        Some(question) => return Paused::Asks(Box::new(question)),
+                        None if matches!(s.state, State::Run) => continue,
+                        None => return Paused::Elsewhere,
+                    }
+                }
                 _ => match self.act(s, &code, at) {
                     Some(question) => return Paused::Asks(Box::new(question)),
                     None if matches!(s.state, State::Run) => continue,
@@ -931,11 +961,6 @@ impl Machine {
     fn act(&mut self, s: &mut Strand, code: &Arc<Code>, at: u32) -> Option<Question> {
         let Instruction { op, term, .. } = code.instructions().all()[at as usize];
         match op {
-            Op::Apply(f, a) => {
-                let a = self.operand(s, code, a);
-                let f = self.operand(s, code, f);
-                self.apply(s, f, a, code.span(term))
-            }
             Op::Bind(count) | Op::Call(count) => self.apply_all(s, code, term, count as usize),
             Op::First { after, .. } => {
                 let v = s.pop();

@@ -7,6 +7,7 @@ use crate::meter::Meter;
 use crate::value::{Body, Kind, Node, NotData, Value};
 use core_ir::py::{self, PyError};
 use core_ir::{Data, Label, Lattice, Num, NumError, Prim};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -42,37 +43,47 @@ impl From<NumError> for PrimError {
 pub(crate) fn apply(
     lattice: &mut Lattice,
     prim: Prim,
-    args: &[Value],
+    args: &[&Value],
     meter: &mut Meter,
-) -> Result<Value, PrimError> {
+) -> Result<Kind, PrimError> {
     if let [Value { kind: Kind::Num(a), .. }, Value { kind: Kind::Num(b), .. }] = args
         && let Some(result) = numbers(prim, a, b)
     {
-        return Ok(Value::new(Label::BOTTOM, result?));
+        return Ok(result?);
     }
-    meter.bytes(texts(prim, args));
-    let result = apply_any(lattice, prim, args, meter)?;
-    meter.bytes(new_text(prim, &result));
-    Ok(result)
+    apply_any(lattice, prim, args, meter)
 }
 
+#[inline(never)]
 fn apply_any(
     lattice: &mut Lattice,
     prim: Prim,
-    args: &[Value],
+    args: &[&Value],
+    meter: &mut Meter,
+) -> Result<Kind, PrimError> {
+    meter.bytes(texts(prim, args));
+    let result = apply_parts(lattice, prim, args, meter)?;
+    meter.bytes(new_text(prim, &result));
+    Ok(result.kind)
+}
+
+fn apply_parts(
+    lattice: &mut Lattice,
+    prim: Prim,
+    args: &[&Value],
     meter: &mut Meter,
 ) -> Result<Value, PrimError> {
     let limit = meter.limit();
     let bottom = |kind| Ok(Value::new(Label::BOTTOM, kind));
     let wrong = |what: &str| {
-        let found: Vec<&str> = args.iter().map(Value::kind).collect();
+        let found: Vec<&str> = args.iter().map(|v| v.kind()).collect();
         Err(PrimError::Wrong(format!("`{}` needs {what}, found {}", prim.name(), found.join(" and "))))
     };
     let boolean = |b: bool| bottom(Kind::Bool(b));
     let text = |s: String| {
         if s.len() > limit { Err(NotData::TooLarge.into()) } else { bottom(Kind::Str(s.into())) }
     };
-    let kinds: Vec<&Kind> = args.iter().map(|v| &v.kind).collect();
+    let kinds: SmallVec<[&Kind; 4]> = args.iter().map(|v| &v.kind).collect();
     match (prim, &kinds[..]) {
         (Prim::Neg, [Kind::Num(a)]) => bottom(Kind::Num(a.neg())),
         (Prim::Neg, _) => wrong("a number"),
@@ -98,10 +109,10 @@ fn apply_any(
         (Prim::Add, _) => wrong("two numbers, two strings or two lists"),
         (Prim::Sub | Prim::Mul | Prim::Div | Prim::Rem, _) => wrong("two numbers"),
         (Prim::Eq | Prim::Ne, [_, _]) => {
-            if args.iter().any(Value::has_function) {
+            if args.iter().any(|v| v.has_function()) {
                 return Err(PrimError::Wrong("functions cannot be compared".into()));
             }
-            boolean(args[0].same(&args[1], meter)? == (prim == Prim::Eq))
+            boolean(args[0].same(args[1], meter)? == (prim == Prim::Eq))
         }
         (Prim::Lt | Prim::Le | Prim::Gt | Prim::Ge, [a, b]) => {
             let order = match (a, b) {
@@ -218,12 +229,12 @@ fn apply_any(
         (Prim::Contains, [Kind::Str(s), Kind::Str(part)]) => boolean(s.contains(&**part)),
         (Prim::Contains, [Kind::Node(n), _]) => {
             let Body::List(items) = &n.body else { return wrong("two strings, or a list and an item") };
-            if args.iter().any(Value::has_function) {
+            if args.iter().any(|v| v.has_function()) {
                 return Err(PrimError::Wrong("functions cannot be compared".into()));
             }
             for item in items.iter() {
                 meter.parts(1)?;
-                if item.same(&args[1], meter)? {
+                if item.same(args[1], meter)? {
                     return boolean(true);
                 }
             }
@@ -401,8 +412,8 @@ pub(crate) fn classify<'a>(text: &str, tags: &'a [core_ir::Name]) -> Option<&'a 
 }
 
 /// The bytes of texts that a primitive looks at as a whole.
-fn texts(prim: Prim, args: &[Value]) -> usize {
-    let all = |args: &[Value]| args.iter().filter_map(as_str).map(|s| s.len()).sum();
+fn texts(prim: Prim, args: &[&Value]) -> usize {
+    let all = |args: &[&Value]| args.iter().filter_map(|v| as_str(v)).map(|s| s.len()).sum();
     match prim {
         // They count what they compare and write, or look at the kind alone.
         Prim::Eq
@@ -423,7 +434,7 @@ fn texts(prim: Prim, args: &[Value]) -> usize {
         | Prim::IsBool
         | Prim::IsNull => 0,
         // The text is looked for in each item.
-        Prim::Contains => args.first().and_then(as_str).map_or(0, |s| s.len()),
+        Prim::Contains => args.first().and_then(|v| as_str(v)).map_or(0, |s| s.len()),
         Prim::Add
         | Prim::Sub
         | Prim::Mul

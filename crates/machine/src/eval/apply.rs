@@ -7,7 +7,7 @@ use crate::value::{Body, Kind, Ref, Value};
 use crate::{ErrorCode, Machine, Remark, prim};
 use core_ir::{Bound, Code, END, Label, Operand, Role, Term, TermId};
 use diagnostics::Span;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Arguments of one call.
@@ -20,43 +20,54 @@ struct Called<'f> {
     captures: &'f [Value],
     /// The program counter of its body.
     label: Label,
-    /// The fixpoint that it is the function of: its first argument.
-    own: Option<Value>,
+    /// True if it is the function of a fixpoint, which is its first argument then.
+    is_fixpoint: bool,
 }
 
 impl Called<'_> {
-    /// The function that is left when it is applied to this many arguments, at least one, if it is known
-    /// without evaluating: `λy. e` of `λx. λy. e` after one.
+    /// The function that is left when it is applied to this many arguments, if it is known without
+    /// evaluating: `λy. e` of `λx. λy. e` after one. That a fixpoint applies its function to itself is not
+    /// counted.
+    #[inline]
     fn after(&self, count: usize) -> Option<TermId> {
+        self.below(count + usize::from(self.is_fixpoint))
+    }
+
+    /// The function that it returns at once so many levels down.
+    #[inline]
+    fn below(&self, level: usize) -> Option<TermId> {
         let instructions = self.code.instructions();
-        (0..count).try_fold(self.term, |function, _| instructions.returned(function))
+        let mut function = self.term;
+        for _ in 0..level {
+            function = instructions.returned(function)?;
+        }
+        Some(function)
     }
 }
 
 impl Machine {
     /// Applies a function value, at `pc` := its label.
-    pub(super) fn apply(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<Question> {
+    pub(super) fn apply(&mut self, s: &mut Strand, mut f: Value, v: Value, span: Span) -> Option<Question> {
+        let mut args = [v];
+        if self.call(s, &mut f, &mut args, span) {
+            return None;
+        }
+        let [v] = args;
+        self.apply_other(s, f, v, span)
+    }
+
+    /// Applies a value that is no closure and no fixpoint of one.
+    #[inline(never)]
+    fn apply_other(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<Question> {
         let Kind::Node(node) = &f.kind else {
             self.not_a_function(s, &f, span);
             return None;
         };
         match &node.body {
-            Body::Closure { .. } => {
-                if let Some(called) = self.called(&f) {
-                    self.call(s, &called, smallvec![v], span);
-                }
-            }
             Body::Fix(..) if node.left() == Some(Bound::Finite(0)) => {
                 s.give(v.read(&mut self.lattice, f.label));
             }
             Body::Fix(_, function) => {
-                if let Some(mut called) = self.called(&f)
-                    && called.after(1).is_some()
-                    && let Some(own) = called.own.take()
-                {
-                    self.call(s, &called, smallvec![own, v], span);
-                    return None;
-                }
                 let own = itself(f.label, node.clone());
                 let function = function.read(&mut self.lattice, f.label);
                 // The function that this gives is applied to `v`. Fixpoints of fixpoints must not recurse
@@ -132,16 +143,9 @@ impl Machine {
         let applied = marks(&s.stack[first..]);
         let mut args: Arguments = s.stack.drain(first + applied..).collect();
         s.cut((first - s.base) as u32);
-        let f = s.pop();
+        let mut f = s.pop();
         let span = code.span(term);
-        if args.len() > 1
-            && let Some(mut called) = self.called(&f)
-            && called.after(args.len() - 1 + usize::from(called.own.is_some())).is_some()
-        {
-            if let Some(own) = called.own.take() {
-                args.insert(0, own);
-            }
-            self.call(s, &called, args, span);
+        if args.len() > 1 && self.call(s, &mut f, &mut args, span) {
             return None;
         }
         // One after another, each where its own application stands.
@@ -167,23 +171,23 @@ impl Machine {
         let first = s.stack.len() - count;
         let args = count - marks(&s.stack[first..]);
         match self.called(&s.stack[first - 1]) {
-            Some(called) => called.after(args + usize::from(called.own.is_some())).is_some(),
+            Some(called) => called.after(args).is_some(),
             None => false,
         }
     }
 
     /// The closure that applying a function calls: itself, or the function of a fixpoint.
+    #[inline]
     fn called<'f>(&mut self, f: &'f Value) -> Option<Called<'f>> {
         let Kind::Node(node) = &f.kind else { return None };
         match &node.body {
             Body::Closure { code, term, captures } => {
-                Some(Called { code, term: *term, captures, label: f.label, own: None })
+                Some(Called { code, term: *term, captures, label: f.label, is_fixpoint: false })
             }
             Body::Fix(_, function) if node.left() != Some(Bound::Finite(0)) => match function.body() {
                 Some(Body::Closure { code, term, captures }) => {
                     let label = self.lattice.join(function.label, f.label);
-                    let own = Some(itself(f.label, node.clone()));
-                    Some(Called { code, term: *term, captures, label, own })
+                    Some(Called { code, term: *term, captures, label, is_fixpoint: true })
                 }
                 _ => None,
             },
@@ -191,55 +195,70 @@ impl Machine {
         }
     }
 
-    /// Calls a closure: its body runs at `pc` := its label. With further arguments, those are of the
-    /// functions that it returns at once, which are not made.
-    fn call(&mut self, s: &mut Strand, called: &Called<'_>, mut args: Arguments, span: Span) {
-        let Called { code, captures, label, .. } = *called;
-        let pc = label;
-        // INVARIANT: callers give at least one argument, and no more than the functions take.
-        let Some(last) = args.pop() else { unreachable!("a call has an argument") };
-        let Some(function) = called.after(args.len()) else { unreachable!("a function returned at once") };
-        let instructions = code.instructions();
-        let body = instructions.body(function);
+    /// Calls a closure, or a fixpoint of one, with one argument or more: its body runs at `pc` := its label.
+    /// Further arguments are of the functions that it returns at once, which are not made. Returns false,
+    /// and does nothing, if this is something else or takes fewer arguments. If not, function and arguments
+    /// are taken.
+    #[inline]
+    fn call(&mut self, s: &mut Strand, f: &mut Value, args: &mut [Value], span: Span) -> bool {
+        let Some(called) = self.called(f) else { return false };
+        let own = usize::from(called.is_fixpoint);
+        let last = args.len() + own - 1;
+        let Some(function) = called.below(last) else { return false };
+        let Called { code, captures, label: pc, .. } = called;
         if s.kont.len() > self.config.max_frames {
             let message = format!("recursion deeper than {} frames", self.config.max_frames);
-            return s.fail(ErrorCode::Fuel, pc, span, message);
+            s.fail(ErrorCode::Fuel, pc, span, message);
+            return true;
         }
-        if args.is_empty() {
+        let instructions = code.instructions();
+        let body = instructions.body(function);
+        // The place of the fixpoint among the captured values.
+        let mut fixpoint = None;
+        if last == 0 {
             s.enter(code, (pc, span), body);
             s.stack.extend_from_slice(captures);
-            s.base = s.stack.len();
-            s.stack.push(last);
-            return;
-        }
-        // Each of these functions would have been evaluated.
-        if let Err(failure) =
-            self.step(&super::rules::Env { code, pc, strand: s.id }, function, args.len() as u32)
-        {
-            s.state = State::Raise(failure);
-            return;
-        }
-        let slots = instructions.captures(function);
-        s.enter(code, (pc, span), body);
-        for slot in slots {
-            let (mut level, mut slot) = (args.len() - 1, *slot);
-            let held = loop {
-                match slot {
-                    Operand::Local(_) => break Some(&args[level]),
-                    Operand::Captured(i) if level == 0 => break captures.get(i as usize),
-                    Operand::Captured(i) => {
-                        // INVARIANT: it is returned by the function of the level below.
-                        let Some(function) = called.after(level) else { break None };
-                        slot = instructions.captures(function)[i as usize];
-                        level -= 1;
+        } else {
+            // Each of these functions would have been evaluated.
+            let at = super::rules::Env { code, pc, strand: s.id };
+            if let Err(failure) = self.step(&at, function, last as u32) {
+                s.state = State::Raise(failure);
+                return true;
+            }
+            s.enter(code, (pc, span), body);
+            for slot in instructions.captures(function) {
+                let (mut level, mut slot) = (last - 1, *slot);
+                // Only one of the captured values is the argument of a level, so that is taken.
+                let held = loop {
+                    match slot {
+                        Operand::Local(_) if level < own => {
+                            fixpoint = Some(s.stack.len());
+                            break Value::mark();
+                        }
+                        Operand::Local(_) => break taken(&mut args[level - own]),
+                        Operand::Captured(i) if level > 0 => {
+                            // INVARIANT: it is returned by the function of the level below.
+                            let Some(function) = called.below(level) else { unreachable!("a function") };
+                            slot = instructions.captures(function)[i as usize];
+                            level -= 1;
+                        }
+                        Operand::Captured(i) => break self.captured(captures.get(i as usize), slot),
+                        _ => break self.captured(None, slot),
                     }
-                    _ => break None,
-                }
-            };
-            s.stack.push(self.captured(held, slot));
+                };
+                s.stack.push(held);
+            }
         }
         s.base = s.stack.len();
-        s.stack.push(last);
+        if let Some(arg) = args.last_mut() {
+            s.stack.push(taken(arg));
+        }
+        if let Some(at) = fixpoint
+            && let Value { label, kind: Kind::Node(node) } = taken(f)
+        {
+            s.stack[at] = itself(label, node);
+        }
+        true
     }
 
     fn not_a_function(&mut self, s: &mut Strand, f: &Value, span: Span) {
@@ -338,6 +357,12 @@ impl Machine {
 /// A fixpoint as its own function gets it.
 fn itself(label: Label, fixpoint: Ref) -> Value {
     Value::new(label, Kind::Node(fixpoint.unfolded()))
+}
+
+/// Takes a value that nobody uses again where it is.
+#[inline]
+fn taken(value: &mut Value) -> Value {
+    std::mem::replace(value, Value::new(Label::BOTTOM, Kind::Null))
 }
 
 /// Number of arguments that are applied already.

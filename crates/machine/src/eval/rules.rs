@@ -16,6 +16,25 @@ use core_ir::{Code, Data, Label, Lattice, Num, Operand, Prim, Term, TermId, Type
 use diagnostics::{Span, clip};
 use std::sync::Arc;
 
+/// An operand of an instruction.
+pub(super) enum Held<'a> {
+    /// A value on the stack, labeled as it is bound.
+    There(&'a Value),
+    /// A literal or a definition of the prelude.
+    Made(Value),
+}
+
+impl std::ops::Deref for Held<'_> {
+    type Target = Value;
+    #[inline]
+    fn deref(&self) -> &Value {
+        match self {
+            Held::There(value) => value,
+            Held::Made(value) => value,
+        }
+    }
+}
+
 /// The value of a term, or its error.
 pub(super) type Computed = Result<Value, Box<Failure>>;
 
@@ -68,18 +87,34 @@ impl Machine {
     /// `(pc ⊔ l):v`.
     #[inline]
     pub(super) fn operand(&mut self, s: &mut Strand, code: &Code, operand: Operand) -> Value {
-        let held = match operand {
-            Operand::Stack => return s.pop(),
-            Operand::Local(i) => s.stack.get(s.base + i as usize),
-            Operand::Captured(i) => s.stack.get(s.bottom + i as usize),
-            Operand::Global(i) => return Value::new(s.pc, Kind::Node(self.global(i))),
-            Operand::Literal(term) => return self.literal(code, term, s.pc),
-        };
-        match held {
-            Some(value) => value.read(&mut self.lattice, s.pc),
-            // INVARIANT: `Instructions::verify` admits operands that are there.
-            None => unreachable!("a bound variable"),
+        if operand == Operand::Stack {
+            return s.pop();
         }
+        match self.held(s, code, operand, 0) {
+            Held::There(value) => value.read(&mut self.lattice, s.pc),
+            Held::Made(value) => value,
+        }
+    }
+
+    /// An operand where it is, for a rule that joins the program counter itself. Below so many others that
+    /// are on the stack, too, it stays there.
+    #[inline(always)]
+    pub(super) fn held<'a>(
+        &mut self,
+        s: &'a Strand,
+        code: &Code,
+        operand: Operand,
+        below: usize,
+    ) -> Held<'a> {
+        let at = match operand {
+            Operand::Stack => s.stack.len() - 1 - below,
+            Operand::Local(i) => s.base + i as usize,
+            Operand::Captured(i) => s.bottom + i as usize,
+            Operand::Global(i) => return Held::Made(Value::new(s.pc, Kind::Node(self.global(i)))),
+            Operand::Literal(term) => return Held::Made(self.literal(code, term, s.pc)),
+        };
+        // INVARIANT: `Instructions::verify` admits operands that are there.
+        Held::There(&s.stack[at])
     }
 
     /// A literal.
@@ -147,8 +182,11 @@ impl Machine {
     }
 
     /// `prim p e…`: `(pc ⊔ ⨆ deep Vᵢ):r`, and less where only constructors are looked at.
-    pub(super) fn primitive(&mut self, at: &Env<'_>, id: TermId, prim: Prim, args: &[Value]) -> Computed {
-        if let Some(result) = self.of_constructor(at.pc, prim, args) {
+    #[inline]
+    pub(super) fn primitive(&mut self, at: &Env<'_>, id: TermId, prim: Prim, args: &[&Value]) -> Computed {
+        if matches!(prim, Prim::Length | Prim::Keys | Prim::Has | Prim::Py)
+            && let Some(result) = self.of_constructor(at.pc, prim, args)
+        {
             return Ok(result);
         }
         let mut label = at.pc;
@@ -160,19 +198,17 @@ impl Machine {
         let result = prim::apply(&mut self.lattice, prim, args, &mut meter);
         self.charge(meter.steps());
         match result {
-            Ok(result) => Ok(Value::new(label, result.kind)),
-            Err(PrimError::Wrong(message)) => at.error(ErrorCode::Prim, label, id, message),
-            Err(PrimError::Limit(message)) => at.error(ErrorCode::Limit, label, id, message),
-            Err(PrimError::Unknown(message)) => at.error(ErrorCode::Unknown, label, id, message),
+            Ok(kind) => Ok(Value::new(label, kind)),
+            Err(error) => no_result(at, id, label, error),
         }
     }
 
     /// A primitive that looks at the constructor of its operand: at how many items or which fields there are.
     /// `None` for every other, and where there is no result.
-    fn of_constructor(&mut self, pc: Label, prim: Prim, args: &[Value]) -> Option<Value> {
+    fn of_constructor(&mut self, pc: Label, prim: Prim, args: &[&Value]) -> Option<Value> {
         let (of, label) = match (prim, args) {
-            (Prim::Length | Prim::Keys, [of]) => (of, pc),
-            (Prim::Has, [of, key]) => (of, key.deep_label_in(&mut self.lattice, pc)),
+            (Prim::Length | Prim::Keys, [of]) => (*of, pc),
+            (Prim::Has, [of, key]) => (*of, key.deep_label_in(&mut self.lattice, pc)),
             (Prim::Py, [op, of, rest @ ..]) => return self.of_python_constructor(pc, op, of, rest),
             _ => return None,
         };
@@ -184,11 +220,11 @@ impl Machine {
         let mut meter = self.meter();
         let result = prim::apply(&mut self.lattice, prim, args, &mut meter);
         self.charge(meter.steps());
-        Some(Value::new(label, result.ok()?.kind))
+        Some(Value::new(label, result.ok()?))
     }
 
     /// The same for the operations of Python: `len`, and those that give a part, which keeps its label.
-    fn of_python_constructor(&mut self, pc: Label, op: &Value, of: &Value, rest: &[Value]) -> Option<Value> {
+    fn of_python_constructor(&mut self, pc: Label, op: &Value, of: &Value, rest: &[&Value]) -> Option<Value> {
         let Kind::Str(name) = &op.kind else { return None };
         let label = self.lattice.join(pc, op.label);
         let label = self.lattice.join(label, of.label);
@@ -210,7 +246,7 @@ impl Machine {
                 let label = self.lattice.join(label, only.label);
                 return Some(Value::from_data(&mut self.lattice, label, &told));
             }
-            let length = self.of_constructor(label, Prim::Length, std::slice::from_ref(only))?;
+            let length = self.of_constructor(label, Prim::Length, &[only])?;
             return Some(self.ok(length.label, Value::new(Label::BOTTOM, length.kind)));
         }
         if !matches!(&**name, "iter" | "index" | "attribute") {
@@ -501,6 +537,17 @@ impl Machine {
             self.charge(meter.steps());
         }
     }
+}
+
+/// The error of a primitive.
+#[cold]
+fn no_result(at: &Env<'_>, id: TermId, label: Label, error: PrimError) -> Computed {
+    let (code, message) = match error {
+        PrimError::Wrong(message) => (ErrorCode::Prim, message),
+        PrimError::Limit(message) => (ErrorCode::Limit, message),
+        PrimError::Unknown(message) => (ErrorCode::Unknown, message),
+    };
+    at.error(code, label, id, message)
 }
 
 impl NotData {
