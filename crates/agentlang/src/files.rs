@@ -4,6 +4,7 @@
 //! imported.
 
 use super::codes;
+use super::library;
 use core_ir::Name;
 use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::{Unit, UnitKind};
@@ -128,14 +129,21 @@ pub(super) fn collect(
             );
             break;
         }
-        match loader.load(from, &import.path.value) {
+        let loaded = match library::load(&import.path.value) {
+            Some(own) => own.map(|(file, text)| (file, text.into())),
+            None => loader.load(from, &import.path.value),
+        };
+        match loaded {
             Err(why) => out.push(
                 Diagnostic::error(
                     codes::NOT_IMPORTED,
                     format!("can't import `{}`: {why}", diagnostics::clip(&import.path.value)),
                     import.path.span,
                 )
-                .help("the path is relative to the folder of this file"),
+                .help(match library::load(&import.path.value) {
+                    Some(_) => "a path with `std:` is one of the standard library",
+                    None => "the path is relative to the folder of this file",
+                }),
             ),
             Ok((found, text)) => {
                 if let Some(at) = path.iter().position(|f| f.file == found) {

@@ -21,6 +21,7 @@ mod files;
 mod functions;
 mod generics;
 mod imports;
+mod library;
 mod lower;
 mod mocks;
 mod policies;
