@@ -48,7 +48,7 @@ enum At {
 impl Session {
     /// Returns whether the policy gives handles of results.
     pub fn has_handles(&self) -> bool {
-        self.named.has_handles()
+        self.policy.has_handles()
     }
 
     /// A handle that the model may use.

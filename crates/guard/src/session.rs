@@ -94,7 +94,7 @@ struct ServerNames {
 /// One conversation of an assistant with its tools. A copy goes on by itself.
 #[derive(Clone)]
 pub struct Session {
-    policy: Arc<Policy>,
+    pub(crate) policy: Arc<Policy>,
     /// The policy with the names that tools have here.
     pub(crate) named: Arc<Policy>,
     model: Name,

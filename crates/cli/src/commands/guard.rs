@@ -52,7 +52,16 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
         Ok(servers) => servers,
         Err(e) => return setup::refuse(ui, e),
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+    #[cfg(feature = "serve")]
+    let is_http = args.http.is_some();
+    #[cfg(not(feature = "serve"))]
+    let is_http = false;
+    // One client needs one thread: others would only wait for each other.
+    let runtime = match is_http {
+        true => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build(),
+        false => tokio::runtime::Builder::new_current_thread().enable_all().build(),
+    };
+    let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
     };
@@ -109,7 +118,7 @@ fn start(ui: &Ui, args: &GuardArgs) -> Exit {
     }
     let mut log = |server: Option<&str>, note: &Note| told.tell(None, server, note);
     let ended = runtime.block_on(guard_stdio(options, &cancel, &mut log));
-    // Reading standard input can't be interrupted.
+    // Writing to standard output can't be interrupted.
     runtime.shutdown_timeout(Duration::from_millis(100));
     match ended {
         Ok(GuardEnd::ClientLeft) => Exit::Done,

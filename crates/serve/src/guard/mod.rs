@@ -349,7 +349,9 @@ pub async fn guard_stdio(
         (Some(folder), Guarded::List(_)) => Some(Hooks::listen(folder)?),
         (None, _) => None,
     };
-    guard_over(&options, (tokio::io::stdin(), tokio::io::stdout()), &mut hooks, cancel, log).await
+    let written = Arc::new(Notify::new());
+    let ends = (peer::read_stdin(options.max_message), Outlet::stdout(written.clone()));
+    guard_between(&options, ends, written, &mut hooks, cancel, log).await
 }
 
 /// Guards servers for one client, which speaks on a stream and reads another.
@@ -360,11 +362,23 @@ async fn guard_over(
     cancel: &CancellationToken,
     log: Log<'_>,
 ) -> Result<GuardEnd, String> {
-    let (send, mut events) = mpsc::channel(1);
     let written = Arc::new(Notify::new());
     let to_client = Outlet::new(to, written.clone());
+    let (client, _reading) = read_client(from, options.max_message);
+    guard_between(options, (client, to_client), written, hooks, cancel, log).await
+}
+
+/// Guards servers for one client, whose lines are those of a queue.
+async fn guard_between(
+    options: &GuardOptions,
+    (mut client, to_client): (mpsc::Receiver<Line>, Outlet),
+    written: Arc<Notify>,
+    hooks: &mut Option<Hooks>,
+    cancel: &CancellationToken,
+    log: Log<'_>,
+) -> Result<GuardEnd, String> {
+    let (send, mut events) = mpsc::channel(1);
     let mut guard = Running::start(options, to_client, send, written.clone(), log)?;
-    let (mut client, _reading) = read_client(from, options.max_message);
     // Once the client has closed its end, what it has asked for is answered for a while.
     let mut leaving = None;
     let end = loop {

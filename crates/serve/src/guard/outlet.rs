@@ -2,6 +2,7 @@
 
 use super::peer::GRACE;
 use serde_json::Value;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -40,8 +41,10 @@ impl Waiting {
 
     /// Takes note of bytes that were written.
     pub(super) fn done(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::SeqCst);
-        self.written.notify_one();
+        // Only then does anyone wait.
+        if self.bytes.fetch_sub(bytes, Ordering::SeqCst) >= QUEUE {
+            self.written.notify_one();
+        }
     }
 
     fn get(&self) -> usize {
@@ -63,6 +66,26 @@ impl Outlet {
                 }
             }
             let _ = to.shutdown().await;
+        })
+    }
+
+    /// A queue to standard output, which a thread of its own writes.
+    pub(super) fn stdout(written: Arc<Notify>) -> Outlet {
+        let waiting = Waiting::new(written);
+        let left = waiting.clone();
+        Outlet::with(waiting, |mut lines| async move {
+            let writing = tokio::task::spawn_blocking(move || {
+                let mut to = io::stdout().lock();
+                while let Some(line) = lines.blocking_recv() {
+                    let is_gone = to.write_all(&line).is_err() || to.flush().is_err();
+                    left.done(line.len());
+                    if is_gone {
+                        return;
+                    }
+                }
+            });
+            // It has not panicked, and if it has, the client hears nothing more.
+            let _ = writing.await;
         })
     }
 

@@ -4,6 +4,7 @@ use super::http;
 use super::outlet::Outlet;
 use session::server_list::Launch;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -120,6 +121,35 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
         }
     }
+}
+
+/// Reads standard input in a thread of its own, until the end or until a line is too long. The thread stays
+/// until there is a line that nobody takes.
+pub(super) fn read_stdin(most: usize) -> mpsc::Receiver<Line> {
+    let (send, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut from = io::BufReader::with_capacity(64 << 10, io::stdin());
+        let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+        loop {
+            let mut line = Vec::new();
+            // What can't be read is the end.
+            if io::BufRead::read_until(&mut io::Read::take(&mut from, limit), b'\n', &mut line).is_err() {
+                return;
+            }
+            let is_whole = line.pop_if(|b| *b == b'\n').is_some();
+            let line = match String::from_utf8_lossy(&line) {
+                _ if !is_whole && line.len() <= most => return,
+                _ if !is_whole => Line::TooLong,
+                text if text.trim().is_empty() => continue,
+                text => Line::Text(text.into_owned()),
+            };
+            let is_last = matches!(line, Line::TooLong);
+            if send.blocking_send(line).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    lines
 }
 
 /// Tells of the lines of a process until it ends or is stopped, and of its end.
