@@ -171,6 +171,43 @@ fn the_client_gets_one_answer_of_all_servers() {
 }
 
 /// Server A returns a page, and server B is what the page wants to be called.
+/// The table of a policy has the name of the tool alone, which the session knows only once it is listed.
+#[test]
+fn no_tool_has_a_schema_of_results_where_there_are_handles() {
+    let offered = |n: usize| -> Vec<Value> {
+        let schema = json!({"type": "object", "properties": {"page": {"type": "string"}}});
+        let with_schema = |mut tool: Value| {
+            tool["outputSchema"] = schema.clone();
+            tool
+        };
+        tools(n).into_iter().map(with_schema).collect()
+    };
+    let left = |policy: &str| {
+        let policy = Policy::parse(FileId(0), policy).unwrap();
+        let session = Session::new(policy.into(), &SessionOptions::default());
+        let server = |n: usize| GatewayServer {
+            name: NAMES[n].into(),
+            trust: Approved(offered(n)),
+            is_approved: true,
+        };
+        let mut gateway = Gateway::new(session, (0..3).map(server).collect(), false).unwrap();
+        let answers = |n: usize, message: &Value| match message["method"].as_str() {
+            Some("tools/list") => Some(json!({"tools": offered(n)})),
+            _ => Some(usual(n, message)),
+        };
+        let mut ask = |message: Value| {
+            let first = gateway.from_client(&message.to_string());
+            play(&mut gateway, first, answers)
+        };
+        ask(hello());
+        let came = ask(request(2, "tools/list", json!({})));
+        let listed = came.answer(&json!(2))["result"]["tools"].as_array().unwrap().clone();
+        listed.iter().filter(|t| t.get("outputSchema").is_some()).count()
+    };
+    assert_eq!(left("[tools.fetch]\neffect = \"read\"\n"), 5);
+    assert_eq!(left("[tools.fetch]\neffect = \"read\"\nhandle = \"trusted\"\n"), 0);
+}
+
 #[test]
 fn a_result_of_one_server_taints_calls_of_another() {
     let mut gateway = started();
