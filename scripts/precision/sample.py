@@ -2,6 +2,7 @@
 """Draws findings on real projects for judging by hand: `docs/precision.md`.
 
     sample.py draw PROJECTS.tsv SCRATCH OUT.tsv [--clone URL] [--entail BIN] [--seed N] [--each N] [--count N] [--without JUDGED.tsv …]
+    sample.py random FOLDER OUT.tsv [--entail BIN] [--seed N] [--most N] [--count N]
     sample.py report JUDGED.tsv
 
 `draw` checks the projects out below SCRATCH, unless they are there (repository and folder are the first two columns of PROJECTS.tsv; URL is a
@@ -11,7 +12,11 @@ findings only with it. Python's generator with the seed draws: of each rule up t
 so that neither a rule nor a layout decides alone; what then lacks to `--count` comes by turns from the rules that have more. Findings
 in the files of `--without` were judged before and come last.
 
-`report` prints the precision of each rule with Wilson intervals from a judged file: verdicts are `true` and `false`.
+`random` lints each folder in FOLDER as one repository, with the Python in it, and draws up to `--count` of the findings of any
+code that are of level error or warn, at most `--most` of one repository. A checkout has its `.git`, which marks its root.
+
+`report` prints the precision of each rule with Wilson intervals from a judged file: verdicts are `true` and `false`,
+and in random draws `pointless` for what is so and asks nothing.
 Nothing of the projects is stored but paths and lines.
 """
 import argparse
@@ -99,6 +104,35 @@ def draw(args):
     print(f"{len(chosen)} of {len(rows)} are in {args.out}, {new} of them not judged before", file=sys.stderr)
 
 
+def random_draw(args):
+    rows = []
+    for repo in sorted(os.listdir(args.folder)):
+        root = os.path.join(args.folder, repo)
+        command = [args.entail, "lint", "--no-cache", "--format", "json", "--level", "warn", root]
+        out = subprocess.run(command, capture_output=True, text=True).stdout
+        found = {}
+        for row in map(json.loads, out.splitlines()):
+            if row.get("code"):
+                path = os.path.relpath(row["path"], root)
+                key = (repo, path, row.get("line") or 0, row.get("column") or 0, row["code"])
+                found.setdefault(key, row)
+        rows += found.items()
+    rows.sort(key=lambda r: r[0])
+    random.Random(args.seed).shuffle(rows)
+    taken, chosen = collections.Counter(), []
+    for key, row in rows:
+        if taken[key[0]] < args.most and len(chosen) < args.count:
+            taken[key[0]] += 1
+            chosen.append((key, row))
+    with open(args.out, "w", encoding="utf-8", newline="") as f:
+        writer = csv.writer(f, delimiter="\t", lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for (repo, path, line, _, code), row in sorted(chosen, key=lambda r: (r[0][4], r[0])):
+            said = row["message"] + " | " + row.get("help", "")
+            writer.writerow([repo, path, line, code, "", row["level"], said.replace("\t", " ").replace("\n", " "), "", ""])
+    print(f"{len(chosen)} of {len(rows)} findings of {len(taken)} repositories", file=sys.stderr)
+
+
 def stratified(keys, fresh, seed, each, count):
     """Of each rule up to `each`, by turns from the repositories that have it, both in an order drawn with the seed, those that are
     fresh first; then, as long as there are fewer than `count`, one more of each rule that has some left."""
@@ -134,6 +168,15 @@ def wilson(good, n, z=1.96):
 
 def report(args):
     rows = list(csv.DictReader(open(args.judged, encoding="utf-8"), delimiter="\t"))
+    if any(r["verdict"] == "pointless" for r in rows):
+        print("| rule | true | pointless | false | true, 95 % |")
+        print("|---|---|---|---|---|")
+        for rule in sorted({r["rule"] for r in rows}) + ["all"]:
+            of = [r["verdict"] for r in rows if rule in ("all", r["rule"])]
+            low, high = wilson(of.count("true"), len(of))
+            counts = " | ".join(str(of.count(v)) for v in ("true", "pointless", "false"))
+            print(f"| {rule} | {counts} | {100 * low:.0f}–{100 * high:.0f} % |")
+        return
     rows = [r for r in rows if r["verdict"] in ("true", "false")]
     print("| rule | alone: true of findings | 95 % | joint: true of findings | 95 % |")
     print("|---|---|---|---|---|")
@@ -163,6 +206,14 @@ def main():
     d.add_argument("--count", type=int, default=150)
     d.add_argument("--without", nargs="*", default=[], help="judged files of earlier draws")
     d.set_defaults(run=draw)
+    n = commands.add_parser("random")
+    n.add_argument("folder")
+    n.add_argument("out")
+    n.add_argument("--entail", default="entail")
+    n.add_argument("--seed", type=int, default=42)
+    n.add_argument("--most", type=int, default=3, help="findings of one repository")
+    n.add_argument("--count", type=int, default=150)
+    n.set_defaults(run=random_draw)
     r = commands.add_parser("report")
     r.add_argument("judged")
     r.set_defaults(run=report)
