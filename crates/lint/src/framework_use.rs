@@ -230,6 +230,17 @@ fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
         .filter(|import| uses.patched.contains(&import.module) || is_local(import, project))
         .map(|import| first_name(&import.module))
         .collect();
+    // A name such as `agents` may be anything: it is the package's if the requirements say so, or if the
+    // package has another name that is imported from there.
+    let fits = |import: &&ImportUse| {
+        import.name.is_some() && api.import(&import.module, import.name.as_deref()).is_none()
+    };
+    let meant: HashSet<&str> = known().filter(fits).map(|import| first_name(&import.module)).collect();
+    let is_meant = |module: &str| {
+        Api::is_named_after_its_package(module)
+            || Api::packages(module).any(|package| project.versions.names(package))
+            || meant.contains(first_name(module))
+    };
     let mut imported: HashSet<String> = HashSet::new();
     // Imports that fail: what is done with their names is no finding of its own.
     let mut failed: HashSet<String> = HashSet::new();
@@ -242,6 +253,9 @@ fn faulty(file: &File, project: &Project) -> Vec<FaultyUse> {
         if let Some(fault) = api.import(&import.module, import.name.as_deref()) {
             if matches!(fault.kind, FaultKind::NoModule | FaultKind::NoName { .. }) {
                 failed.insert(path.clone());
+                if !is_meant(&import.module) {
+                    continue;
+                }
             }
             let no_module = matches!(fault.kind, FaultKind::NoModule);
             let span = if no_module { import.module_span } else { import.span };

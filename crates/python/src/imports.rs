@@ -113,18 +113,21 @@ impl Source {
     /// # Examples
     /// ```
     /// use diagnostics::FileId;
-    /// let text = "a = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nc = Agent(v)\n";
+    /// let text = "x = u()\na = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nc = Agent(v)\n";
     /// let source = python::Source::new(FileId(0), "m.py", text.into());
     /// let names = source.passes(&["parts", "Part"]);
-    /// assert_eq!(names.into_iter().collect::<Vec<_>>(), ["m", "make", "w", "x", "z"]);
+    /// assert_eq!(names.into_iter().collect::<Vec<_>>(), ["m", "make", "u", "w", "x", "z"]);
     /// ```
     pub fn passes(&self, to: &[&str]) -> BTreeSet<&str> {
         let mut passes = Passes { to, found: BTreeSet::new() };
         // Most modules contain none of the names, and need not be parsed.
         if to.iter().any(|name| self.text.contains(name)) {
-            for statement in self.body() {
-                passes.visit_stmt(statement);
-            }
+            self.body().iter().for_each(|s| passes.visit_stmt(s));
+            // A variable that is passed on has what it is assigned.
+            let names: Vec<&str> = passes.found.iter().copied().collect();
+            let mut values = Values { to: &names, assigned: true, found: Vec::new() };
+            self.body().iter().for_each(|s| values.visit_stmt(s));
+            values.found.iter().for_each(|v| passes.take(v));
         }
         passes.found
     }

@@ -349,7 +349,14 @@ impl<'p> Reader<'p> {
         }
         if let Some(known) = registry::tool(&object.callee) {
             let facts = documented(object.short(), known, tool.span);
-            return Some(if is_confined(world, id) { confined(facts) } else { facts });
+            return Some(match reach(world, id) {
+                Reach::Nothing => confined(facts, &[Effect::ConfinedCode]),
+                Reach::Network => {
+                    let network = [Effect::ConfinedCode, Effect::PublicRead, Effect::AddressRequest];
+                    confined(facts, &network)
+                }
+                Reach::Anything => facts,
+            });
         }
         // `FunctionTool(func=read)`, `Tool(func=search.run)`, `LangchainTool(tool=WikipediaQueryRun())`.
         for given in object.args.clone() {
@@ -567,14 +574,24 @@ const CONFINED_MODULES: &[&str] = &[
     "zoneinfo",
 ];
 
-/// Returns true for a call that makes the Python interpreter of smolagents, if none of the imports that the
-/// call authorizes reaches files or the network.
-fn is_confined(world: &World<'_>, id: ObjectId) -> bool {
+/// Modules that reach the network and open no files.
+const NETWORK_MODULES: &[&str] = &["httpx", "requests"];
+
+/// Extent of what code reaches by the modules that it may import.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Nothing,
+    Network,
+    Anything,
+}
+
+/// Returns what the code of an interpreter of smolagents reaches; anything for any other call.
+fn reach(world: &World<'_>, id: ObjectId) -> Reach {
     let object = world.object(id);
     let (imports, positional) = match object.short() {
         "CodeAgent" => ("additional_authorized_imports", 2),
         "PythonInterpreterTool" => ("authorized_imports", 0),
-        _ => return false,
+        _ => return Reach::Anything,
     };
     let given_later = || {
         let set = |name: &str| object.attr(name).is_some();
@@ -587,26 +604,35 @@ fn is_confined(world: &World<'_>, id: ObjectId) -> bool {
         || object.arg("executor").is_some()
         || given_later()
     {
-        return false;
+        return Reach::Anything;
     }
-    let Some(given) = object.arg(imports) else { return true };
+    let Some(given) = object.arg(imports) else { return Reach::Nothing };
     let value = world.resolve_env(&given.value);
     let list = match value.kind {
-        PyKind::None => return true,
-        PyKind::List(list) => world.list(list),
-        _ => return false,
+        PyKind::None => return Reach::Nothing,
+        PyKind::List(list) if world.list(list).open.is_none() => world.list(list),
+        _ => return Reach::Anything,
     };
-    let is_confined = |module: &Value| {
-        let name = world.resolve_env(module).as_str();
-        name.is_some_and(|n| CONFINED_MODULES.contains(&n.split('.').next().unwrap_or(n)))
+    let of = |module: &Value| {
+        let name = world.resolve_env(module).as_str().unwrap_or_default();
+        match name.split('.').next().unwrap_or(name) {
+            first if CONFINED_MODULES.contains(&first) => Reach::Nothing,
+            first if NETWORK_MODULES.contains(&first) => Reach::Network,
+            _ => Reach::Anything,
+        }
     };
-    list.open.is_none() && list.items.iter().all(is_confined)
+    list.items.iter().map(of).max().unwrap_or(Reach::Nothing)
 }
 
-/// The facts about a tool whose code has neither files nor the network.
-fn confined(mut facts: ToolFacts) -> ToolFacts {
-    facts.facts.iter_mut().filter(|f| f.effect == Effect::Code).for_each(|f| f.effect = Effect::ConfinedCode);
-    facts
+/// The facts about a tool whose code has these effects.
+fn confined(facts: ToolFacts, effects: &[Effect]) -> ToolFacts {
+    let (code, others): (Vec<Fact>, Vec<Fact>) =
+        facts.facts.into_iter().partition(|f| f.effect == Effect::Code);
+    let mut out = ToolFacts { facts: others, ..facts };
+    for fact in code {
+        effects.iter().for_each(|effect| out.add(Fact { effect: *effect, ..fact.clone() }));
+    }
+    out
 }
 
 /// Effects that an entry of the registry documents.

@@ -562,7 +562,7 @@ impl<'a, 'l> YamlReader<'a, 'l> {
             let place = self.builder.span(self.base + place, self.base + place + 2);
             self.builder.diagnostics.retain(|d| d.code != codes::TEMPLATE);
             self.builder.diagnostics.push(
-                Diagnostic::warn(
+                crate::emit::undecided(
                     codes::TEMPLATE,
                     "this is a template, which is not YAML until it is rendered",
                     place,

@@ -293,7 +293,15 @@ impl<'r> AdkReader<'r, '_> {
     }
 
     fn name(&self, id: ObjectId) -> String {
-        self.get(id, "name").and_then(|g| py::label(self.world, g.value)).unwrap_or_else(|| "agent".into())
+        let said = |id| self.get(id, "name").and_then(|g| py::label(self.world, g.value));
+        said(id).unwrap_or_else(|| {
+            // Names that are not known are not one name.
+            let agents = self.places.keys().filter(|other| **other < id && said(**other).is_none());
+            match agents.count() {
+                0 => "agent".into(),
+                n => format!("agent_{}", n + 1),
+            }
+        })
     }
 
     /// Returns the place of its definition.

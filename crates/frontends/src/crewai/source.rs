@@ -284,6 +284,13 @@ impl<'r> CrewReader<'r, '_> {
             None => {
                 let Some(given) = field(object, None, "config") else { return };
                 let d = match self.reference(given.value) {
+                    // What could not be read may have the entry; the file itself is reported.
+                    Some((_, path, from))
+                        if self.file(from, &path).is_some_and(|f| f.documents.is_empty()) =>
+                    {
+                        let message = format!("the configuration `{}` can't be read", clip(&path));
+                        undecided(codes::UNDEFINED, message, given.at)
+                    }
                     Some((name, path, from)) if self.file(from, &path).is_some() => {
                         let message = format!("`{}` has no entry `{}`", clip(&path), clip(&name));
                         let d = Diagnostic::error(codes::UNDEFINED, message, given.at);

@@ -464,9 +464,13 @@ impl GraphReader<'_, '_> {
         let given: Vec<String> = plan.channels.iter().map(|c| c.name.clone()).collect();
         let nodes = plan.nodes.iter().map(|node| &node.value);
         for value in nodes.chain(plan.routers.iter().map(|router| &router.path)) {
-            let Some(function) = py::function_of(value).map(|f| self.world.function(f)) else {
-                continue;
+            // An instance is called by its class.
+            let called = || {
+                let class = self.world.object_of(value)?.1.class?;
+                py::function_of(&self.world.class_lookup(class, "__call__")?.0)
             };
+            let function = py::function_of(value).or_else(called).map(|f| self.world.function(f));
+            let Some(function) = function else { continue };
             let own = usize::from(function.class.is_some());
             let annotation = function.params.get(own).and_then(|p| p.annotation.as_ref());
             let Some(annotation) = annotation.filter(|a| matches!(a.kind, PyKind::Class(_))) else {

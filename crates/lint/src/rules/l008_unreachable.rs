@@ -14,6 +14,9 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Term(check),
 };
 
+/// Parts of one unit that are reported one by one.
+const MAX_APART: usize = 5;
+
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for graph in &context.unit.outline.graphs {
         let reached = graph.reached(graph.start);
@@ -29,7 +32,17 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
             out.push(elsewhere(context, d));
         }
     }
-    for left in context.unit.outline.leftover.iter().filter(|l| l.kind != LeftoverKind::Tool) {
+    let leftover = || context.unit.outline.leftover.iter().filter(|l| l.kind != LeftoverKind::Tool);
+    // Where a workflow comes apart, the cause is one.
+    let lost: Vec<_> = leftover().filter(|l| !l.by_name).collect();
+    if lost.len() > MAX_APART {
+        let names: Vec<String> =
+            lost.iter().take(3).map(|l| format!("`{}`", diagnostics::clip(&l.name))).collect();
+        let message = format!("no run reaches {} parts, such as {}", lost.len(), names.join(", "));
+        let d = rule.finding(message, lost[0].at).about(lost[0].name.as_str());
+        out.push(elsewhere(context, d.help("connect them, or remove them")));
+    }
+    for left in leftover().filter(|l| l.by_name || lost.len() <= MAX_APART) {
         let name = diagnostics::clip(&left.name);
         let mut d = match left.by_name {
             true => rule.finding(
