@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn audit(ui: &Ui, args: &AuditArgs) -> Exit {
-    let audit = match Audit::of(&args.paths) {
+    let audit = match session::audit::of(&args.paths) {
         Ok(audit) => audit,
         Err(e) => return crate::setup::refuse(ui, e),
     };
@@ -20,7 +20,7 @@ pub fn audit(ui: &Ui, args: &AuditArgs) -> Exit {
     let audit = match args.ask_servers.then(|| super::audit_servers::offers(ui, &audit)) {
         None => audit,
         Some(Err(exit)) => return exit,
-        Some(Ok(offers)) => match Audit::with_offers(&args.paths, offers) {
+        Some(Ok(offers)) => match session::audit::with_offers(&args.paths, offers) {
             Ok(audit) => audit,
             Err(e) => return crate::setup::refuse(ui, e),
         },
@@ -99,52 +99,16 @@ fn text(ui: &Ui, audit: &Audit, found: &[Diagnostic]) {
     }
     let mut line = match audit.programs.is_empty() {
         true => "no program of a known framework and no list of MCP servers: nothing was audited".to_string(),
-        false => summary(audit, paths.len()),
+        false => audit.summary(&paths),
     };
+    if audit.programs.iter().any(|p| !p.unread.is_empty()) {
+        line.push_str(" (--verbose)");
+    }
     for (name, files) in &audit.not_read {
         let use_it = if *files == 1 { "uses" } else { "use" };
         line.push_str(&format!("; {} {use_it} {name}, which is not read", plural(*files, "file")));
     }
     ui.result(&line);
-}
-
-/// Counts of what was found and of what is not known.
-fn summary(audit: &Audit, findings: usize) -> String {
-    let tools = audit.tools();
-    let known = tools.len() - audit.unknown().len();
-    let approved: usize = audit.programs.iter().map(|p| p.approved.len()).sum();
-    let asked = audit.programs.iter().flat_map(|p| &p.paths).filter(|p| p.asked).count();
-    let mut line = format!(
-        "{} in {} with {}",
-        plural(audit.path_count() - asked, "attack path"),
-        plural(audit.programs.len(), "program"),
-        plural(tools.len(), "tool"),
-    );
-    if findings > 0 && findings + asked != audit.path_count() {
-        line.push_str(&format!(" ({})", plural(findings, "finding")));
-    }
-    if asked > 0 {
-        line.push_str(&format!("; {} more where the user is asked before each call", asked));
-    }
-    if approved > 0 {
-        line.push_str(&format!("; {} approved by a person call by call", plural(approved, "tool")));
-    }
-    if known < tools.len() {
-        line.push_str(&format!("; nothing is known of {}", plural(tools.len() - known, "tool")));
-    }
-    let partly = audit.partly_known().len();
-    if partly > 0 {
-        line.push_str(&format!("; of {} not all is known", plural(partly, "tool")));
-    }
-    let gave_up = audit.programs.iter().filter(|p| p.gave_up.is_some()).count();
-    if gave_up > 0 {
-        line.push_str(&format!("; {} too large for the analysis", plural(gave_up, "program")));
-    }
-    let unread = audit.programs.iter().filter(|p| !p.unread.is_empty()).count();
-    if unread > 0 {
-        line.push_str(&format!("; parts of {} not read (--verbose)", plural(unread, "program")));
-    }
-    line
 }
 
 /// Describes what is known of a tool in a line.

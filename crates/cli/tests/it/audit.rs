@@ -30,6 +30,17 @@ fn the_exit_status_says_whether_there_is_a_path_of_level_error() {
 }
 
 #[test]
+fn a_file_that_is_named_is_audited_whatever_words_it_has() {
+    let dir = tempfile::tempdir().unwrap();
+    let agent =
+        "spec_version: v1\nkind: external\nname: weather\ndescription: d\napi_url: https://w.invalid\n";
+    std::fs::write(dir.path().join("weather.yaml"), agent).unwrap();
+    let (status, out, err) = entail(dir.path(), &["audit", "weather.yaml"]);
+    assert_eq!(status, 0, "{out}{err}");
+    assert!(out.starts_with("0 attack paths in 1 program with 0 tools"), "{out}");
+}
+
+#[test]
 fn a_server_that_is_not_documented_has_no_facts_of_its_neighbors() {
     let dir = tempfile::tempdir().unwrap();
     let servers = r#"{"mcpServers": {

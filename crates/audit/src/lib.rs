@@ -1,8 +1,9 @@
 //! The audit: attack paths of the programs of a project, without a word of its user.
 //!
-//! Entry point: [`Audit::of`]. Configurations, programs in Python and lists of MCP servers are compiled, what
-//! their tools do is inferred (crate `tool_facts`), and the flow analysis says which text of outsiders
-//! reaches which action. A list of servers is a program: one conversation with all their tools.
+//! Entry point: [`Audit::project`], with the files of a project. Configurations, programs in Python and lists
+//! of MCP servers are compiled, what their tools do is inferred (crate `tool_facts`), and the flow analysis
+//! says which text of outsiders reaches which action. A list of servers is a program: one conversation with
+//! all their tools.
 //!
 //! Invariant: what reaches what is decided by [`analysis::flow`] alone.
 //! Invariant: a tool of which nothing is known is on no path, and is counted.
@@ -15,15 +16,9 @@ mod picture;
 pub use paths::{AttackPath, PathKind, Step, Trigger};
 pub use tool_facts::OfferedTool;
 
-use crate::error::SettingsError;
-use crate::frameworks;
-use crate::lint::{files_of, speaks_of_agents};
-use crate::load::{Kind, read_bytes};
-use crate::packages::Packages;
-use crate::project_files::around;
 use core_ir::ToolDecl;
 use diagnostics::{Diagnostic, FileId, Level, Sources, Span};
-use frontend_kit::doc::{Limits, decode};
+use frontend_kit::doc::Limits;
 use frontend_kit::emit::LoopBound;
 use frontend_kit::kit::{Action, Agent, Units};
 use frontend_kit::{
@@ -31,14 +26,12 @@ use frontend_kit::{
 };
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tool_facts::registry::{self, Server};
 use tool_facts::{
     Acted, Confidence, Effect, Evidence, Handed, Knowledge, Reader, Role, ServerDef, ToolFacts,
 };
 
-/// Files that are read of a directory, and bytes of one of them.
-const MAX_FILES: (usize, usize) = (10_000, 1 << 20);
 /// Servers of one list that are analyzed together.
 const MAX_SERVERS: usize = 200;
 /// Paths that are kept of one program; the others are counted.
@@ -94,7 +87,7 @@ pub struct AuditedProgram {
 }
 
 /// Result of an audit.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Audit {
     /// The files.
     pub sources: Sources,
@@ -140,27 +133,21 @@ struct Program {
     parts: HashSet<Span>,
 }
 
-/// Returns an error if a file that is named can't be looked at.
-fn readable(path: &Path) -> Result<(), SettingsError> {
-    let shown = path.display().to_string();
-    let bytes = read_bytes(&shown).map_err(|e| SettingsError::unreadable(path, &e))?;
-    let limits = Limits { bytes: MAX_FILES.1, ..Limits::default() };
-    match decode(FileId(0), &bytes, &limits) {
-        Ok(_) => Ok(()),
-        Err(d) => {
-            let what = format!("cannot read `{shown}`: {}", d.message);
-            Err(SettingsError::new(what).with_help(d.help.first().cloned()))
-        }
-    }
+/// A file of a project.
+#[derive(Clone, Debug)]
+pub struct GivenFile {
+    /// Its path.
+    pub path: String,
+    /// Its text.
+    pub text: Arc<str>,
+    /// True if its programs are audited; others are there to be referred to.
+    pub is_main: bool,
 }
 
 impl Audit {
-    /// Audits files and directories.
-    ///
-    /// # Errors
-    /// A path can't be read, or is a file that is no program of a known kind; the message says why.
-    pub fn of(paths: &[PathBuf]) -> Result<Audit, SettingsError> {
-        Audit::with_offers(paths, Offers::new())
+    /// An audit to which projects are added; these servers of lists were asked what they offer.
+    pub fn with_offers(offers: Offers) -> Audit {
+        Audit { offers, ..Audit::default() }
     }
 
     /// The lists of servers that were audited.
@@ -172,70 +159,14 @@ impl Audit {
         paths
     }
 
-    /// Audits files and directories; these servers of lists were asked what they offer.
-    ///
-    /// # Errors
-    /// A path can't be read, or is a file that is no program of a known kind; the message says why.
-    pub fn with_offers(paths: &[PathBuf], offers: Offers) -> Result<Audit, SettingsError> {
-        let mut audit = Audit {
-            offers,
-            sources: Sources::new(),
-            programs: Vec::new(),
-            not_read: BTreeMap::new(),
-            seen: HashMap::new(),
-        };
-        let packages = Packages::new(Versions::default(), true);
-        for path in paths {
-            let listed = files_of(path, true)?;
-            let named = listed.iter().any(|(_, named)| *named);
-            let mut all: Vec<PathBuf> = listed.into_iter().map(|(p, _)| p).take(MAX_FILES.0).collect();
-            let mains: HashSet<PathBuf> = all.iter().cloned().collect();
-            if let ([only], true) = (&all[..], named) {
-                // What it imports, and the lists of servers that it names.
-                let only = only.clone();
-                readable(&only)?;
-                all.extend(around(&only).into_iter().map(PathBuf::from));
-            }
-            let before = audit.programs.len();
-            audit.project(&all, &mains, &packages);
-            if named && audit.programs.len() == before {
-                let shown = path.display();
-                let help = match Kind::of(&shown.to_string()) {
-                    Kind::Config => "programs and lists of servers are recognized by their content",
-                    _ => "`entail check --show flow FILE` shows what reaches what in such a program",
-                };
-                let what = format!("`{shown}` is no program of a known framework and no list of servers");
-                return Err(SettingsError::new(what).with_help(Some(help.into())));
-            }
-        }
-        Ok(audit)
-    }
-
-    /// Audits the files of a project that are among `mains`; the others are there to be referred to.
-    fn project(&mut self, all: &[PathBuf], mains: &HashSet<PathBuf>, packages: &Packages) {
+    /// Audits the programs of a project, beside those of projects before. `versions` are those of the packages
+    /// that a file uses.
+    pub fn project(&mut self, given: Vec<GivenFile>, versions: impl Fn(&str) -> Versions) {
         let limits = Limits::default();
         let mut files: Vec<(File, bool)> = Vec::new();
-        for path in all {
-            let shown = path.display().to_string();
-            if !File::is_read(&shown) && shown != "-" {
-                continue;
-            }
-            let Ok(bytes) = read_bytes(&shown) else { continue };
-            if bytes.len() > MAX_FILES.1 {
-                continue;
-            }
-            let id = self.sources.next_id();
-            let Ok(text) = decode(id, &bytes, &limits) else { continue };
-            // Data in JSON is mostly no configuration; all modules may be imported.
-            if !File::is_python(&shown)
-                && !speaks_of_agents(&text)
-                && !text.contains("ervers")
-                && !text.contains("nodes")
-            {
-                continue;
-            }
-            self.sources.add(&*shown, text.clone());
-            files.push((File::read(id, &shown, &text, &limits), mains.contains(path)));
+        for GivenFile { path, text, is_main } in given {
+            let id = self.sources.add(&*path, text.clone());
+            files.push((File::read(id, &path, &text, &limits), is_main));
         }
         let loaded: Vec<File> = files.iter().map(|(f, _)| f.clone()).collect();
         let shared = modules(&loaded);
@@ -252,7 +183,7 @@ impl Audit {
                 }
                 continue;
             };
-            let versions = packages.of(Path::new(&file.path)).versions.clone();
+            let versions = versions(&file.path);
             let mut own = vec![file.clone()];
             let others = loaded.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, f)| f.clone());
             // A list may start a server that the project has itself.
@@ -363,6 +294,46 @@ impl Audit {
     /// A policy file with what is inferred of the tools, each guessed line with its evidence.
     pub fn policy(&self) -> String {
         fill::policy(&self.tools(), &self.sources)
+    }
+
+    /// Counts of what was found, of which `found` is shown, and of what is not known.
+    pub fn summary(&self, found: &[Diagnostic]) -> String {
+        let findings = found.iter().filter(|d| d.code != codes::UNKNOWN).count();
+        let tools = self.tools();
+        let known = tools.len() - self.unknown().len();
+        let approved: usize = self.programs.iter().map(|p| p.approved.len()).sum();
+        let asked = self.programs.iter().flat_map(|p| &p.paths).filter(|p| p.asked).count();
+        let mut line = format!(
+            "{} in {} with {}",
+            plural(self.path_count() - asked, "attack path"),
+            plural(self.programs.len(), "program"),
+            plural(tools.len(), "tool"),
+        );
+        if findings > 0 && findings + asked != self.path_count() {
+            line.push_str(&format!(" ({})", plural(findings, "finding")));
+        }
+        if asked > 0 {
+            line.push_str(&format!("; {} more where the user is asked before each call", asked));
+        }
+        if approved > 0 {
+            line.push_str(&format!("; {} approved by a person call by call", plural(approved, "tool")));
+        }
+        if known < tools.len() {
+            line.push_str(&format!("; nothing is known of {}", plural(tools.len() - known, "tool")));
+        }
+        let partly = self.partly_known().len();
+        if partly > 0 {
+            line.push_str(&format!("; of {} not all is known", plural(partly, "tool")));
+        }
+        let gave_up = self.programs.iter().filter(|p| p.gave_up.is_some()).count();
+        if gave_up > 0 {
+            line.push_str(&format!("; {} too large for the analysis", plural(gave_up, "program")));
+        }
+        let unread = self.programs.iter().filter(|p| !p.unread.is_empty()).count();
+        if unread > 0 {
+            line.push_str(&format!("; parts of {} not read", plural(unread, "program")));
+        }
+        line
     }
 
     /// The attack paths as a picture.
@@ -570,6 +541,11 @@ fn alike(paths: &[AttackPath]) -> Vec<Alike<'_>> {
     groups
 }
 
+/// `1 path`, `2 paths`.
+fn plural(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// ` or 3 more`, if there are any.
 fn or_more(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!(" or {} more", names.len()) }
@@ -660,7 +636,7 @@ fn called(step: &Step) -> String {
 /// The front end that reads each file: its own, or for a module in Python that of the nearest module that it
 /// imports, whose functions may make the agents.
 fn frontends_of(files: &[File], modules: &Modules) -> HashMap<FileId, &'static dyn Frontend> {
-    let own = |file: &File| match frameworks::recognize(file) {
+    let own = |file: &File| match frontends::recognize(file) {
         Recognized::Frontend(frontend) => Some((file.id, frontend)),
         _ => None,
     };
