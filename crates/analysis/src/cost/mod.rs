@@ -87,6 +87,7 @@ pub fn bound_with(code: &Arc<Code>, applied: bool, prices: &Prices, routes: &Mod
         confirmations: HashSet::new(),
         steps: MAX_STEPS,
         depth: 0,
+        nested: 0,
         recursion: 0,
         under_way: HashMap::new(),
         next_self: 0,
@@ -141,6 +142,9 @@ const MAX_STEPS: u64 = 2_000_000;
 const MAX_DEPTH: u32 = 5_000;
 /// Maximum number of recursive calls among them.
 const MAX_RECURSIVE_CALLS: u32 = 1_000;
+/// Maximum number of terms and calls that the analysis is in at once: the stack grows, but not in a browser, where
+/// it has 1 MB.
+const MAX_NESTED: Option<u32> = if cfg!(target_family = "wasm") { Some(140) } else { None };
 /// Steps of one attempt to follow a loop round by round, and attempts that may fail.
 const MAX_TRIAL_STEPS: u64 = 100_000;
 const MAX_FAILURES: u32 = 40;
@@ -157,6 +161,8 @@ struct Analysis<'p> {
     confirmations: HashSet<Name>,
     steps: u64,
     depth: u32,
+    /// Number of terms that are being evaluated, each in the one before.
+    nested: u32,
     /// Number of active calls of functions that were already active.
     recursion: u32,
     /// Active calls of each function, by its code and its term.
@@ -221,7 +227,10 @@ impl Analysis<'_> {
     }
 
     fn eval(&mut self, code: &Arc<Code>, id: TermId, env: &Rc<Env>) -> (Value, Cost) {
-        stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.eval_inner(code, id, env))
+        self.nested += 1;
+        let result = stacker::maybe_grow(64 * 1024, 2 * 1024 * 1024, || self.eval_inner(code, id, env));
+        self.nested -= 1;
+        result
     }
 
     /// All of these, one after the other; their values do not matter.
@@ -679,7 +688,9 @@ impl Analysis<'_> {
         };
         let under_way = function.and_then(|f| self.under_way.get(&f)).copied().unwrap_or(0);
         let recurs = under_way > 0;
-        if self.depth >= MAX_DEPTH || (recurs && self.recursion >= MAX_RECURSIVE_CALLS) {
+        let nested = self.nested.saturating_add(self.depth);
+        let is_nested = self.depth >= MAX_DEPTH || MAX_NESTED.is_some_and(|most| nested >= most);
+        if is_nested || (recurs && self.recursion >= MAX_RECURSIVE_CALLS) {
             self.limits += 1;
             if let Some(last) = self.trials.len().checked_sub(1) {
                 self.given_up.get_or_insert(last);
