@@ -122,6 +122,9 @@ test("runs are found by their state, their program and what stopped them", async
   const shows = async (names) => {
     await page.waitForFunction((names) => [...document.querySelectorAll("tbody a")].map((a) => a.textContent).join() === names, names.join());
   };
+  // Every error that a run may end with is offered.
+  const offered = await page.locator("#errors option").evaluateAll((options) => options.map((option) => option.value));
+  for (const code of ["flow", "policy", "tool", "tool_timeout", "timeout", "cancelled"]) assert.ok(offered.includes(code), code);
   await page.getByLabel("State").selectOption("done");
   await shows(["pay.agent greet"]);
   await page.getByLabel("State").selectOption("");

@@ -563,6 +563,35 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Every kind, in the order of the declaration.
+    pub const ALL: [ErrorCode; ErrorCode::Configuration as usize + 1] = [
+        ErrorCode::NotAFunction,
+        ErrorCode::NoBranch,
+        ErrorCode::Flow,
+        ErrorCode::Type,
+        ErrorCode::Tool,
+        ErrorCode::ToolTimeout,
+        ErrorCode::Model,
+        ErrorCode::Decode,
+        ErrorCode::Guard,
+        ErrorCode::Assert,
+        ErrorCode::Fail,
+        ErrorCode::Index,
+        ErrorCode::Prim,
+        ErrorCode::NotALabel,
+        ErrorCode::StoreRefused,
+        ErrorCode::Store,
+        ErrorCode::Classify,
+        ErrorCode::Timeout,
+        ErrorCode::Policy,
+        ErrorCode::Unknown,
+        ErrorCode::Limit,
+        ErrorCode::Budget,
+        ErrorCode::Fuel,
+        ErrorCode::Cancelled,
+        ErrorCode::Configuration,
+    ];
+
     /// The name used in messages and JSON.
     pub fn as_str(self) -> &'static str {
         match self {

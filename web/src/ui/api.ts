@@ -63,6 +63,8 @@ export interface AboutUi {
   /** The journal as the command line names it. */
   named: string;
   version: string;
+  /** The codes of errors that runs end with. */
+  errors: string[];
   approvers: string[];
   keys: string[];
 }

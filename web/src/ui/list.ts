@@ -3,20 +3,17 @@
 import { h, plural } from "../dom.ts";
 import { inline } from "../markdown.ts";
 import { shownDuration, shownTime } from "../steps.ts";
-import { type RunEntry, type RunList, follow, get } from "./api.ts";
+import { type AboutUi, type RunEntry, type RunList, follow, get } from "./api.ts";
 import { transport } from "./transport.ts";
 import { type View, failed, stateChip } from "./view.ts";
 
 const STATES = ["running", "waiting", "interrupted", "stopped", "failed", "done"];
 
-/** Errors by which a policy stops a run; others can be typed. */
-const ERRORS = ["flow", "policy", "store_refused", "assert", "budget", "model", "tool", "timeout", "cancelled"];
-
-export function listView(main: HTMLElement): View {
+export function listView(main: HTMLElement, ui: AboutUi): View {
   const state = h("select", { id: "state" }, h("option", { value: "" }, "any"), ...STATES.map((s) => h("option", { value: s }, s)));
   const program = h("input", { id: "program", type: "search", autocomplete: "off", spellcheck: "false" });
   const error = h("input", { id: "error", list: "errors", autocomplete: "off", spellcheck: "false", size: 12 });
-  const errors = h("datalist", { id: "errors" }, ...ERRORS.map((code) => h("option", { value: code })));
+  const errors = h("datalist", { id: "errors" }, ...ui.errors.map((code) => h("option", { value: code })));
   const rows = h("tbody", {});
   const summary = h("p", { class: "muted", role: "status", id: "summary" });
   const more = h("button", { type: "button", hidden: true, on: { click: () => void load(true) } }, "Show older runs");

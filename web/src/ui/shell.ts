@@ -19,7 +19,7 @@ export function show(main: HTMLElement, ui: AboutUi): void {
   if (name === "approvals") view = inboxView(main, ui);
   else if (name === "compare" && first && second) view = compareView(main, [first, second]);
   else if (name === "runs" && first) view = runView(main, first, second ? Number(second) : null, ui);
-  else view = listView(main);
+  else view = listView(main, ui);
   document.title = `${view.title}, Entail`;
   for (const link of document.querySelectorAll("nav a")) {
     const isIt = link.getAttribute("href") === `#/${name === "approvals" ? "approvals" : "runs"}`;

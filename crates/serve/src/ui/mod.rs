@@ -24,6 +24,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use documents::Documents;
 use door::Door;
+use machine::ErrorCode;
 use runtime::{Approvers, CancellationToken, Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
 use session::Session;
@@ -242,7 +243,7 @@ impl Ui {
 async fn about(State(ui): State<Arc<Ui>>) -> Json<Value> {
     Json(json!({
         "journal": ui.journal.to_string(), "named": ui.named, "version": env!("CARGO_PKG_VERSION"),
-        "approvers": ui.approvers.names().collect::<Vec<_>>(), "keys": inbox::keys(&ui.approvers),
+        "errors": ErrorCode::ALL.map(ErrorCode::as_str), "approvers": ui.approvers.names().collect::<Vec<_>>(), "keys": inbox::keys(&ui.approvers),
     }))
 }
 
