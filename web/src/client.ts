@@ -9,6 +9,7 @@ const MAX_MILLISECONDS = 15_000;
 interface Waiting {
   question: Question;
   resolve(answer: Answer<unknown>): void;
+  soFar?(answer: Answer<unknown>): void;
 }
 
 export class Client {
@@ -17,8 +18,8 @@ export class Client {
   #current: (Waiting & { id: number; timer: number }) | null = null;
   #last = 0;
   readonly #code: Promise<WebAssembly.Module>;
-  /** What was asked before the page was there, until somebody asks for it. */
-  #first: { question: string; answer: Promise<Answer<unknown>> } | null = null;
+  /** What was asked before the page was there, until another text is checked. */
+  #first: { question: string; answer: Promise<Answer<unknown>>; soFar: Promise<Answer<unknown>> } | null = null;
   #isReady: boolean;
 
   constructor(early: Early | undefined) {
@@ -36,28 +37,39 @@ export class Client {
     this.#isReady = true;
     if (!first) return this.#next();
     const { question, answer } = first;
+    const soFar = first.soFar.then((text) => JSON.parse(text) as Answer<unknown>);
     const received = new Promise<Answer<unknown>>((resolve) => {
       const timer = window.setTimeout(() => this.#giveUp(), MAX_MILLISECONDS);
       this.#current = { question, resolve, id: 0, timer };
     });
-    this.#first = { question: JSON.stringify(question), answer: received };
+    this.#first = { question: JSON.stringify(question), answer: received, soFar };
     const waiting = this.#queue.findIndex((other) => JSON.stringify(other.question) === this.#first?.question);
-    for (const { resolve } of waiting < 0 ? [] : this.#queue.splice(waiting, 1)) void received.then(resolve);
+    for (const { resolve, soFar: tell } of waiting < 0 ? [] : this.#queue.splice(waiting, 1)) {
+      void received.then(resolve);
+      if (tell) void soFar.then(tell);
+    }
     void answer.then((message) => this.#received(message));
   }
 
-  /** Asks; an older question of the same kind that nobody has begun to answer is dropped. */
-  ask<T>(question: Question): Promise<Answer<T>> {
+  /**
+   * Asks; an older question of the same kind that nobody has begun to answer is dropped. `soFar` is given what can
+   * be answered before everything is loaded, once at most.
+   */
+  ask<T>(question: Question, soFar?: (answer: Answer<T>) => void): Promise<Answer<T>> {
     const early = this.#first;
+    const tell = soFar as Waiting["soFar"];
     if (question.query === "check") this.#first = null;
-    if (early?.question === JSON.stringify(question)) return early.answer as Promise<Answer<T>>;
+    if (early?.question === JSON.stringify(question)) {
+      if (tell) void early.soFar.then(tell);
+      return early.answer as Promise<Answer<T>>;
+    }
     return new Promise((resolve) => {
       this.#queue = this.#queue.filter((waiting) => {
         const isOld = waiting.question.query === question.query;
         if (isOld) waiting.resolve({ error: SUPERSEDED });
         return !isOld;
       });
-      this.#queue.push({ question, resolve: resolve as Waiting["resolve"] });
+      this.#queue.push({ question, resolve: resolve as Waiting["resolve"], soFar: tell });
       this.#next();
     });
   }
@@ -86,6 +98,7 @@ export class Client {
 
   #received(message: FromWorker): void {
     if (message.id !== this.#current?.id) return;
+    if ("soFar" in message) return this.#current.soFar?.(JSON.parse(message.soFar) as Answer<unknown>);
     if ("crashed" in message) {
       const isDeep = /call stack|out of bounds/.test(message.crashed);
       const why = isDeep ? "it is nested deeper than the stack of a browser" : message.crashed;

@@ -6,6 +6,13 @@ import { checkOf } from "./protocol.ts";
 import type { FromWorker, Question, ToWorker } from "./protocol.ts";
 import { type Shared, fromFragment } from "./share.ts";
 
+export interface First {
+  question: Question;
+  answer: Promise<FromWorker>;
+  /** The answer without what has to be loaded for it; never, if that is nothing. */
+  soFar: Promise<string>;
+}
+
 export interface Early {
   /** Compiled while it is loaded, for each worker. */
   code: Promise<WebAssembly.Module>;
@@ -14,7 +21,7 @@ export interface Early {
   /** The program in the address, read once for this question and for the page. */
   shared: Promise<Shared | null>;
   /** The question that was asked, and its answer; `null` if the address holds no program. */
-  first: Promise<{ question: Question; answer: Promise<FromWorker> } | null>;
+  first: Promise<First | null>;
 }
 
 declare global {
@@ -35,11 +42,13 @@ const first = shared.then(
     const shown = inAddress ?? exampleOf(location.hash, examples);
     if (!shown) return null;
     const question = checkOf(shown.path, shown.text, shown.policy ?? "");
+    let tell: (answer: string) => void = () => {};
+    const soFar = new Promise<string>((resolve) => (tell = resolve));
     const answer = new Promise<FromWorker>((resolve) => {
-      worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => resolve(data), { once: true });
+      worker.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => ("soFar" in data ? tell(data.soFar) : resolve(data)));
     });
     worker.postMessage({ id: 0, question } satisfies ToWorker);
-    return { question, answer };
+    return { question, answer, soFar };
   },
   () => null,
 );

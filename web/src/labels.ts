@@ -18,6 +18,11 @@ export function label(value: unknown): HTMLElement {
   return h("span", { class: "label" }, ...chips(value).map(chip));
 }
 
+/** The kinds of the components of a label, as classes of what has the label. */
+export function kindsOf(value: unknown): string {
+  return [...new Set(chips(value).map(({ kind }) => kind))].join(" ");
+}
+
 function chips(value: unknown): Chip[] {
   if (value === null || value === undefined) return [UNKNOWN];
   if (typeof value === "object" && "sources" in value && "readers" in value) return named(value.sources, value.readers);

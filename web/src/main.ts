@@ -1,13 +1,15 @@
 // The page: what is written goes to the module with each change, and the views show its answers.
 
+import { attackParts } from "./attacks.ts";
 import { Client, SUPERSEDED } from "./client.ts";
 import { byId, h, plural } from "./dom.ts";
 import { Editor } from "./editor.ts";
 import { entails } from "./entails.ts";
 import { findingList, summary } from "./findings.ts";
-import { picture } from "./program.ts";
+import { inline } from "./markdown.ts";
+import { picture } from "./picture.ts";
 import { exampleOf } from "./examples.ts";
-import { type About, type Answer, type Checked, type Completion, type Document, type Entry, type Finding, type Ran, documentOf } from "./protocol.ts";
+import { type About, type Answer, type Attacks, type Checked, type Completion, type Document, type Entry, type Finding, type Ran, documentOf } from "./protocol.ts";
 import { RunPage } from "./runpage.ts";
 import { type Shared, fromFragment, toFragment } from "./share.ts";
 import { tabs } from "./tabs.ts";
@@ -60,9 +62,21 @@ function chosen(): Entry | undefined {
   return checked.entries.find((entry) => entry.entry === entrySelect.value) ?? checked.entries[0];
 }
 
+/** True while the texts of a program are put into the editors: they are checked together, once. */
+let isLoading = false;
+
 async function check(): Promise<void> {
+  if (isLoading) return;
   const asked = ++version;
-  const answer = await client.ask<Checked>({ query: "check", ...written() });
+  let isDone = false;
+  // Tables of frameworks are loaded: what is known without them is shown meanwhile.
+  const soFar = (answer: Answer<Checked>) => {
+    if (isDone || asked !== version || view !== "findings" || "error" in answer || answer.findings.length === 0) return;
+    status.textContent = `${summary(answer.findings)} so far`;
+    byId("panel-findings").replaceChildren(findingList(answer.findings, findingActions));
+  };
+  const answer = await client.ask<Checked>({ query: "check", ...written() }, soFar);
+  isDone = true;
   if (asked !== version || isOld(answer)) return;
   if ("error" in answer) {
     checked = { findings: [], entries: [] };
@@ -151,6 +165,7 @@ function render(): void {
     const list = findingList(checked.findings, findingActions);
     return panel.replaceChildren(list);
   }
+  if (view === "attacks") return void audit(panel);
   const entry = chosen();
   if (view === "run") return void run(entry);
   if (!entry) {
@@ -167,6 +182,17 @@ async function draw(panel: HTMLElement, entry: Entry): Promise<void> {
   if (asked !== version || view !== "picture" || isOld(answer)) return;
   if ("error" in answer) return panel.replaceChildren(h("p", { class: "empty" }, answer.error));
   panel.replaceChildren(picture(answer.svg, entry.entry));
+}
+
+async function audit(panel: HTMLElement): Promise<void> {
+  const asked = version;
+  const answer = await client.ask<{ attacks: Attacks | null }>({ query: "audit", ...written() });
+  if (asked !== version || view !== "attacks" || isOld(answer)) return;
+  const nothing = "Attack paths are those of configurations and of programs in Python. For this program the flow says what reaches what.";
+  const empty = (text: string) => panel.replaceChildren(h("p", { class: "empty" }, text));
+  if ("error" in answer) return empty(answer.error);
+  if (answer.attacks === null) return empty(nothing);
+  panel.replaceChildren(...attackParts(answer.attacks, findingActions));
 }
 
 /** Runs the entry point on the scripted answers. */
@@ -209,6 +235,7 @@ function jump(place: string): void {
 }
 
 function load(shared: Shared, about = ""): void {
+  isLoading = true;
   path.value = shared.path;
   wanted = shared.entry;
   program.path = shared.path;
@@ -216,8 +243,9 @@ function load(shared: Shared, about = ""): void {
   answers.text = shared.script ?? "[]\n";
   input.value = shared.input ?? "";
   program.text = shared.text;
-  byId("about").textContent = about;
+  byId("about").replaceChildren(...inline(about));
   showText("program");
+  isLoading = false;
   void check();
 }
 

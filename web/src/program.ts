@@ -1,28 +1,20 @@
 // The program as a picture, and what its bound consists of: for the playground, pages of runs and VS Code.
 
+import { attackParts } from "./attacks.ts";
 import { svg } from "./charts.ts";
 import { h, plural } from "./dom.ts";
 import { inline } from "./markdown.ts";
+import { picture } from "./picture.ts";
 import type { CostLine, Program } from "./protocol.ts";
 import { shownMoney } from "./steps.ts";
 
 type Place = (at: string) => HTMLElement;
 
-/** The picture of a program. As an image it can neither run scripts nor load anything. */
-export function picture(svg: string, name: string): HTMLElement {
-  return image(svg, `The term of ${name} as a graph of its model calls, tool calls, choices and loops`);
-}
-
-/** A picture that may be wider than the page. */
-export function image(svg: string, alt: string): HTMLElement {
-  const src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  return h("div", { class: "picture", role: "group", "aria-label": "Picture", tabindex: 0 }, h("img", { src, alt }));
-}
-
-/** The picture, what the bound consists of, and its most expensive path. */
-export function programParts({ svg, error, costPath: lines }: Program, name: string, place: Place): HTMLElement[] {
+/** The picture, what the bound consists of, its most expensive path, and its attack paths. */
+export function programParts({ svg, error, costPath: lines, attacks }: Program, name: string, place: Place): HTMLElement[] {
   const drawn = svg ? picture(svg, name) : h("p", { class: "empty" }, error ?? "There is no picture.");
-  return [drawn, ...breakdown(lines, place), ...costPath(lines, place)];
+  const attacked = attacks ? [h("h2", {}, "Attack paths"), ...attackParts(attacks, null)] : [];
+  return [drawn, ...breakdown(lines, place), ...costPath(lines, place), ...attacked];
 }
 
 /** Lines that a path has at most: `MAX_LINES` of the analysis. */

@@ -46,12 +46,24 @@ export interface CostLine {
   most?: { modelCalls: number | null; toolCalls: number | null; usd: number | null };
 }
 
-/** The program of a run, for a page that has not got it. */
-export interface Program {
+/** What is drawn, or why not. */
+export interface Drawn {
   svg: string | null;
-  /** Why there is no picture. */
   error: string | null;
+}
+
+/** The program of a run, for a page that has not got it. */
+export interface Program extends Drawn {
   costPath: CostLine[];
+  /** `null` for a program that an audit does not read; absent in pages of before. */
+  attacks?: Attacks | null;
+}
+
+/** The attack paths of a program, as `entail audit` finds them. */
+export interface Attacks extends Drawn {
+  findings: Finding[];
+  /** What was found and what is not known, in numbers. */
+  summary: string;
 }
 
 export interface Interval {
@@ -227,6 +239,7 @@ export interface Completion {
 export type Question =
   | ({ query: "check" } & Document)
   | ({ query: "picture"; entry: string } & Document)
+  | ({ query: "audit" } & Document)
   | ({ query: "run"; entry: string; input: string | null; script: string; now: number } & Document)
   | ({ query: "hover"; at: number } & Document)
   | ({ query: "complete"; at: number } & Document)
@@ -244,6 +257,9 @@ export function documentOf(path: string, text: string, policy: string): Document
   return { path: path.trim() || "p.agent", text, ...(policy.trim() ? { policy } : {}) };
 }
 
-/** What the worker is sent: first the module, then questions. And what it sends. */
+/**
+ * What the worker is sent: first the module, then questions. And what it sends: while something is loaded for an
+ * answer, the answer without it.
+ */
 export type ToWorker = { code: WebAssembly.Module } | { id: number; question: Question };
-export type FromWorker = { id: number; answer: string; without: string[] } | { id: number; crashed: string };
+export type FromWorker = { id: number; answer: string; without: string[] } | { id: number; soFar: string } | { id: number; crashed: string };

@@ -1,7 +1,7 @@
 // One request of a run with its answer: what the playground, exported pages and `entail ui` show of it.
 
 import { h, plural } from "./dom.ts";
-import { label } from "./labels.ts";
+import { kindsOf, label } from "./labels.ts";
 import { inline } from "./markdown.ts";
 import type { Explained, KeptLine, RequestLine, ResponseLine } from "./protocol.ts";
 
@@ -153,12 +153,15 @@ export function origins(why: Explained[], actions: StepActions): HTMLElement {
 
 function messages(request: RequestLine): HTMLElement[] {
   if (!request.messages) return [];
+  // The sign of the label stands above, with the other parts that the request depends on.
+  const conversation = request.why?.find((part) => part.of === "conversation");
+  const kinds = request.why ? kindsOf(conversation ? conversation.label : []) : "";
   const earlier = request.earlier ? [h("p", { class: "muted" }, `after ${plural(request.earlier, "earlier message")}`)] : [];
   return [
     ...earlier,
     h(
       "ul",
-      { class: "messages" },
+      { class: `messages ${kinds}` },
       ...request.messages.map((message) =>
         h("li", {}, h("b", {}, `${message.role}: `), message.tool ? `calls ${message.tool} ${JSON.stringify(message.args)}` : (message.content ?? "")),
       ),

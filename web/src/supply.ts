@@ -22,14 +22,15 @@ export class Supplier {
 
   /**
    * Answers a question with everything that the answer needs. `without` has what can't be had, as the module names
-   * it: "table crewai", "character HONEYBEE".
+   * it: "table crewai", "character HONEYBEE". If something has to be loaded, `soFar` is given the answer without it.
    */
-  async answer(module: Module, question: string): Promise<{ answer: string; without: string[] }> {
+  async answer(module: Module, question: string, soFar: (answer: string) => void = () => {}): Promise<{ answer: string; without: string[] }> {
     const without = new Set<string>();
-    for (;;) {
+    for (let round = 0; ; round++) {
       const answer = module.answer(question);
       const needed = module.lacking().filter((what) => !without.has(what));
       if (needed.length === 0) return { answer, without: [...without] };
+      if (round === 0) soFar(answer);
       // A table may lead to another one. Nothing is asked for twice, so this ends.
       const supply = async (what: string) => {
         const bytes = await this.#find(what).catch(() => null);

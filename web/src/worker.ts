@@ -40,10 +40,12 @@ self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
     module = Module.of(code);
     return begin(module);
   }
+  const { id, question } = data;
   try {
-    post({ id: data.id, ...(await supplier.answer(await (module ?? begun), JSON.stringify(data.question))) });
+    const soFar = (answer: string) => post({ id, soFar: answer });
+    post({ id, ...(await supplier.answer(await (module ?? begun), JSON.stringify(question), soFar)) });
   } catch (error) {
     if (code) module = Module.of(code);
-    post({ id: data.id, crashed: error instanceof Error ? error.message : String(error) });
+    post({ id, crashed: error instanceof Error ? error.message : String(error) });
   }
 };

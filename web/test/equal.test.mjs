@@ -64,9 +64,12 @@ async function answerer() {
   const tooDeep = [];
   return {
     tooDeep,
-    async check(path, name, text) {
+    check(path, name, text) {
+      return this.ask("check", path, name, text);
+    },
+    async ask(query, path, name, text) {
       try {
-        const { answer, without } = await supplier.answer(entail, JSON.stringify({ query: "check", path: name, text }));
+        const { answer, without } = await supplier.answer(entail, JSON.stringify({ query, path: name, text }));
         assert.deepEqual(without, [], path);
         return JSON.parse(answer);
       } catch (error) {
@@ -146,6 +149,25 @@ test("configurations and modules of Python have the findings that `entail lint` 
   assert.ok(entail.tooDeep.length <= 3, entail.tooDeep.join());
   console.log(`${configurations.length} files with ${findings} findings are equal`);
   assert.ok(configurations.length > 500 && findings > 300);
+});
+
+test("configurations and modules of Python have the attack paths that `entail audit` says", async () => {
+  const entail = await answerer();
+  const audited = [];
+  for (const given of alone(files(/\.(ya?ml|json|py)$/))) {
+    const answer = await entail.ask("audit", given.path, given.name, given.text);
+    if (answer?.attacks) audited.push({ ...given, ...answer.attacks });
+  }
+  const said = lines("audit", "--verbose", "--format", "json", ...audited.map((a) => a.name));
+  let paths = 0;
+  for (const { path, name, findings, svg, error } of audited) {
+    const of = said.filter((line) => line.path === name && line.code);
+    assert.deepEqual(findings.map(shown).sort(), of.map(shown).sort(), path);
+    assert.ok(svg || error, path);
+    paths += of.filter((line) => line.code !== "S304").length;
+  }
+  console.log(`${audited.length} files with ${paths} findings about attack paths are equal`);
+  assert.ok(audited.length > 300 && paths > 100);
 });
 
 test("runs on scripts have the traces that the command writes", async () => {

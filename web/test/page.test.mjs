@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { browser, checked, checks, link, open, serve, site, write, written } from "./support.mjs";
+import { browser, checked, checks, link, open, root, serve, site, write, written } from "./support.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const WRONG = "pipeline p() -> String {\n    return 1;\n}\n";
@@ -80,6 +80,27 @@ test("types, bounds, the term and the picture of an entry point are shown", () =
     await picture.waitFor();
     const width = await picture.evaluate((image) => image.decode().then(() => image.naturalWidth));
     assert.ok(width > 100, `${width}`);
+  }));
+
+test("the attack paths of a program in Python are shown, and lead to their places", () =>
+  inPage("#example=attack", async (page) => {
+    await tab(page, "Attack paths").click();
+    const panel = page.locator("#panel-attacks");
+    const finding = panel.locator(".finding.error");
+    assert.match(await finding.textContent(), /S302.*open_link.*writer.*write_to.*can get what customer reads/s);
+    const picture = panel.getByRole("img", { name: /^Attack paths/ });
+    assert.ok((await picture.evaluate((image) => image.decode().then(() => image.naturalWidth))) > 100);
+    const drawn = decodeURIComponent(await picture.getAttribute("src"));
+    for (const text of [">open_link<", ">customer<", ">write_to<", ">private data<"]) assert.ok(drawn.includes(text), text);
+    await panel.getByText("1 attack path in 1 program with 4 tools.").waitFor();
+    await finding.getByRole("button", { name: /line/ }).first().click();
+    assert.match(await page.locator("#panel-program .cm-activeLine").textContent(), /write_to/);
+    // Without the way out there is no path, and the picture goes.
+    await write(page, readFileSync(join(root, "examples/frameworks/desk.py"), "utf8").replace("tools=[customer, write_to]", "tools=[customer]"));
+    await panel.getByText(/^0 attack paths/).waitFor();
+    assert.equal(await panel.getByRole("img").count(), 0);
+    await page.locator("#path").fill("p.agent");
+    await panel.getByText("For this program the flow says what reaches what").waitFor();
   }));
 
 /** Waits for the run after the given one. */
@@ -168,7 +189,7 @@ test("hostile text stays text", async () => {
   const strings = `tool t(a: String) -> String reads untrusted {}\npipeline p(x: String) -> String { let a = t(${JSON.stringify(HOSTILE)}); return a; }`;
   for (const [path, text] of [["p.agent", agent], ["a.yaml", yaml], ["s.agent", strings], [HOSTILE, agent], [`${HOSTILE}.lam`, `"${HOSTILE.replaceAll('"', "")}" 1`]]) {
     await inPage(link({ path, text, policy: HOSTILE, entry: HOSTILE, input: HOSTILE, script: JSON.stringify([{ call: "t", result: HOSTILE }, HOSTILE]) }), async (page) => {
-      for (const view of ["Findings", "Bounds and flow", "Term", "Picture", "Run"]) {
+      for (const view of ["Findings", "Bounds and flow", "Term", "Picture", "Attack paths", "Run"]) {
         await tab(page, view).click();
         await page.waitForTimeout(30);
       }
@@ -199,6 +220,39 @@ test("tables of frameworks and names of characters are loaded when a program nee
   await own.close();
 });
 
+test("what is known without a table is shown while the table is loaded", () =>
+  inPage("", async (page) => {
+    let go = () => {};
+    const held = new Promise((resolve) => (go = resolve));
+    await page.route(/tables/, (route) => held.then(() => route.continue()));
+    await page.evaluate(() => (location.hash = "#example=langgraph"));
+    await page.getByText("1 warning so far").waitFor();
+    await page.locator(".finding.warn", { hasText: "L023" }).waitFor();
+    go();
+    await page.locator("#status", { hasText: /^1 warning$/ }).waitFor();
+    await page.locator(".finding.warn", { hasText: "L023" }).waitFor();
+  }, { serviceWorkers: "block" }));
+
+test("a program of an address is checked once", async () => {
+  for (const fragment of ["", "#example=mistake", link({ path: "p.agent", text: WRONG, policy: "[tools.a]\n", script: "[]" })]) {
+    const context = await chromium.newContext({ serviceWorkers: "block" });
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      const post = Worker.prototype.postMessage;
+      globalThis.asked = 0;
+      Worker.prototype.postMessage = function (message) {
+        if (message.question?.query === "check") globalThis.asked++;
+        return post.call(this, message);
+      };
+    });
+    await page.goto(server.address + fragment);
+    await checked(page);
+    await page.waitForTimeout(300);
+    assert.equal(await page.evaluate(() => globalThis.asked), 1, fragment);
+    await context.close();
+  }
+});
+
 test("what can't be loaded is said to be unknown", () =>
   inPage("", async (page) => {
     await page.route(/tables|character_names/, (route) => route.fulfill({ status: 200, body: "no table" }));
@@ -223,16 +277,20 @@ test("the first findings are there soon after the page is loaded", async () => {
       const context = await chromium.newContext({ serviceWorkers: "block" });
       const page = await context.newPage();
       await page.addInitScript(() => {
-        const look = () => document.documentElement?.dataset.checked && (globalThis.first ??= performance.now());
-        new MutationObserver(look).observe(document, { subtree: true, attributes: true });
+        const look = () => {
+          if (document.querySelector("#panel-findings .finding")) globalThis.first ??= performance.now();
+          if (document.documentElement?.dataset.checked) globalThis.all ??= performance.now();
+        };
+        new MutationObserver(look).observe(document, { subtree: true, childList: true, attributes: true });
       });
       await page.goto(server.address + fragment);
-      await page.waitForFunction(() => globalThis.first);
-      times.push(await page.evaluate(() => [globalThis.first - performance.getEntriesByType("navigation")[0].loadEventEnd, globalThis.first]));
+      await page.waitForFunction(() => globalThis.first && globalThis.all);
+      times.push(await page.evaluate(() => [globalThis.first - performance.getEntriesByType("navigation")[0].loadEventEnd, globalThis.first, globalThis.all - globalThis.first]));
       await context.close();
     }
     const [median, whole] = times.sort(([a], [b]) => a - b)[2].map(Math.round);
-    console.log(`${name}: ${median} ms after the page has been loaded, ${whole} ms after it was asked for (median of 5)`);
+    const rest = times.map(([, , rest]) => Math.round(rest)).sort((a, b) => a - b)[2];
+    console.log(`${name}: ${median} ms after the page has been loaded, ${whole} ms after it was asked for, and all of them ${rest} ms later (medians of 5)`);
   }
 });
 
@@ -254,6 +312,17 @@ test("a keystroke in a program of 1,000 lines is shown within a frame", async ()
     });
     console.log(`a keystroke takes ${times[20].toFixed(1)} ms (median of 40), at most ${times[39].toFixed(1)} ms`);
     assert.equal(times.length, 40);
+  });
+});
+
+test("a loop that is followed round by round fits into the stack of a browser", async () => {
+  const pages = readFileSync(join(root, "docs/rules/L021-unbounded-group.md"), "utf8");
+  const text = pages.split("```python\n")[1].split("```")[0];
+  assert.match(text, /RoundRobinGroupChat/);
+  await inPage(link({ path: "team.py", text }), async (page) => {
+    await page.locator(".finding", { hasText: "L021" }).waitFor();
+    await tab(page, "Bounds and flow").click();
+    await page.getByRole("table", { name: "Types and bounds of a run" }).waitFor();
   });
 });
 
@@ -285,7 +354,7 @@ test("axe finds no violation in any view, light and dark, wide and narrow", asyn
       // The policy of the page keeps axe out as well; the tool is added past it.
       await inPage("#example=injection", async (page) => {
         await page.addScriptTag({ path: AXE });
-        for (const view of ["Findings", "Bounds and flow", "Term", "Picture", "Run"]) {
+        for (const view of ["Findings", "Bounds and flow", "Term", "Picture", "Attack paths", "Run"]) {
           await tab(page, view).click();
           await page.waitForTimeout(200);
           const { violations } = await page.evaluate(() => globalThis.axe.run());
@@ -327,7 +396,7 @@ test("everything can be reached and done with the keyboard alone", () =>
 test("a phone shows everything without scrolling sideways", () =>
   inPage("#example=injection", async (page) => {
     const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    for (const view of ["Findings", "Bounds and flow", "Term", "Picture", "Run"]) {
+    for (const view of ["Findings", "Bounds and flow", "Term", "Picture", "Attack paths", "Run"]) {
       await tab(page, view).click();
       assert.ok((await overflow()) <= 0, view);
     }

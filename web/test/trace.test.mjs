@@ -114,6 +114,29 @@ test("a page has the program, the parts of its bound, the timeline and what was 
   }
 });
 
+test("a page of a program in Python has its attack paths, and one for a reader has not", async () => {
+  const desk = join(folder, "desk.py");
+  writeFileSync(desk, readFileSync(join(root, "examples/frameworks/desk.py")));
+  writeFileSync(join(folder, "desk.json"), JSON.stringify(["done"]));
+  writeFileSync(join(folder, "entail.toml"), '[callers.eve]\ntoken_env = "EVE"\nclearance = "public"\n');
+  const options = { cwd: folder, stdio: "pipe", env: { ...process.env, EVE: "planted-5f3a9c01d2e84b76" } };
+  execFileSync(entail, ["run", "desk.py", "Answer.", "--python-tools", "--script", "desk.json", "--journal", "j"], options);
+  const [{ run }] = String(execFileSync(entail, ["runs", "list", "--journal", "j", "--format", "json"], options)).trim().split("\n").map((line) => JSON.parse(line));
+  const page = (name, ...more) => {
+    execFileSync(entail, ["trace", run, "--journal", "j", "--html", name, ...more], options);
+    return join(folder, name);
+  };
+  const { page: shown, faults } = await open(page("desk.html"));
+  await shown.getByText("Program and bound").click();
+  const picture = shown.getByRole("img", { name: /^Attack paths/ });
+  assert.ok((await picture.evaluate((image) => image.decode().then(() => image.naturalWidth))) > 100);
+  assert.match(await shown.locator(".finding.error", { hasText: "S302" }).textContent(), /whoever writes what open_link reads/);
+  await shown.getByText("1 attack path in 1 program with 4 tools.").waitFor();
+  assert.deepEqual(faults, []);
+  const redacted = readFileSync(page("eve.html", "--for", "eve"), "utf8");
+  for (const secret of ["open_link", "S302", "attacks"]) assert.ok(!redacted.slice(redacted.indexOf('id="trace"'), redacted.indexOf("</script>", redacted.indexOf('id="trace"'))).includes(secret), secret);
+});
+
 test("requests that say little are folded, unless somebody looks for them", async () => {
   const program = `tool pay(account: Str) -> Str write
 mem (

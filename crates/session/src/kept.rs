@@ -56,13 +56,47 @@ pub fn program(code: &Code, policy: Option<&Policy>, sources: &Sources) -> Optio
     Some(kept.to_string().into())
 }
 
-/// A program for a page: its picture (`svg`, or the `error` why there is none), and its most expensive path.
-pub fn pictured(picture: &Picture, bound: &CostBound, sources: &Sources) -> Value {
-    let (svg, error) = match entries::picture::svg(picture) {
-        Ok(svg) => (Some(svg), None),
-        Err(error) => (None, Some(error)),
+/// A program for a page: its picture (`svg`, or the `error` why there is none), its most expensive path, and its
+/// attack paths. `path` is that of its file.
+pub fn pictured(picture: &Picture, bound: &CostBound, sources: &Sources, path: &str) -> Value {
+    let mut program = drawn(picture);
+    program["costPath"] = entries::bound::path(bound, sources);
+    program["attacks"] = attacks(sources, path);
+    program
+}
+
+fn drawn(picture: &Picture) -> Value {
+    match entries::picture::svg(picture) {
+        Ok(svg) => json!({"svg": svg, "error": null}),
+        Err(error) => json!({"svg": null, "error": error}),
+    }
+}
+
+/// The attack paths of a file among the sources: their picture, the `findings`, and a line with the counts. Null
+/// for a file that an audit does not read.
+#[cfg(feature = "frameworks")]
+fn attacks(sources: &Sources, path: &str) -> Value {
+    let given = |(_, s): (_, &diagnostics::Source)| audit::GivenFile {
+        path: s.path.clone(),
+        text: s.text.clone(),
+        is_main: s.path == path,
     };
-    json!({"svg": svg, "error": error, "costPath": entries::bound::path(bound, sources)})
+    let mut audit = audit::Audit::default();
+    audit.project(sources.iter().map(given).collect(), |_| frontend_kit::Versions::default());
+    if audit.programs.is_empty() {
+        return Value::Null;
+    }
+    let found = audit.findings();
+    let mut attacks = drawn(&audit.picture());
+    attacks["findings"] = found.iter().map(|d| render::json(&audit.sources, d)).collect();
+    attacks["summary"] = audit.summary(&found).into();
+    attacks
+}
+
+/// This build has no front ends, so no file is read.
+#[cfg(not(feature = "frameworks"))]
+fn attacks(_: &Sources, _: &str) -> Value {
+    Value::Null
 }
 
 /// The text of the policy of a run, from its settings; `None` for a run without a policy.
@@ -256,7 +290,7 @@ impl KeptRun {
     pub fn program(&self, bound: &CostBound) -> Value {
         let (policy, routes) = (self.policy.as_ref(), &self.config.routes);
         let picture = entries::picture::of_term(&self.code, policy, routes, self.input.is_some());
-        pictured(&picture, bound, &self.sources)
+        pictured(&picture, bound, &self.sources, &self.program_and_entry().0)
     }
 
     fn head(&self, input: Option<Data>) -> Head {

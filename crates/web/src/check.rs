@@ -8,6 +8,7 @@ use diagnostics::{Applicability, Diagnostic, FileId, Sources, Span, render};
 use entries::bound::path as path_of;
 use entries::check::{Aspect, entry};
 use entries::{Runnable, picture as pictures};
+use frontend_kit::Versions;
 use ide::{Programs, Workspace};
 use policy::Policy;
 use serde_json::{Map, Value, json};
@@ -111,6 +112,25 @@ pub(crate) fn picture(document: &Document, name: &str) -> Value {
         Ok(svg) => json!({"svg": svg}),
         Err(error) => json!({"error": error}),
     }
+}
+
+/// Answers `audit`: the attack paths of the document, `null` if an audit does not read it.
+pub(crate) fn audit(document: &Document) -> Value {
+    let mut audit = audit::Audit::default();
+    let (path, text) = (document.path.clone(), document.text.as_str().into());
+    audit.project(vec![audit::GivenFile { path, text, is_main: true }], |_| Versions::default());
+    if audit.programs.is_empty() {
+        return json!({"attacks": null});
+    }
+    let places = [Places::of(&document.text), Places::of("")];
+    let found = audit.findings();
+    let (svg, error) = match pictures::svg(&audit.picture()) {
+        Ok(svg) => (Some(svg), None),
+        Err(error) => (None, Some(error)),
+    };
+    let findings: Vec<Value> = found.iter().map(|d| finding(&audit.sources, &places, d)).collect();
+    let summary = audit.summary(&found);
+    json!({"attacks": {"svg": svg, "error": error, "findings": findings, "summary": summary}})
 }
 
 /// A finding as `--format json` has it, with its places as a page counts them.

@@ -46,6 +46,11 @@ enum Query {
         document: Document,
         entry: String,
     },
+    /// The attack paths of a configuration or a program in Python.
+    Audit {
+        #[serde(flatten)]
+        document: Document,
+    },
     /// A run of an entry point on scripted answers.
     #[serde(rename_all = "camelCase")]
     Run {
@@ -90,6 +95,7 @@ pub fn answer(question: &str) -> String {
     let answer = match serde_json::from_str(question) {
         Ok(Query::Check { document }) => check::check(&document),
         Ok(Query::Picture { document, entry }) => check::picture(&document, &entry),
+        Ok(Query::Audit { document }) => check::audit(&document),
         Ok(Query::Run { document, entry, input, script, now }) => {
             run::run(&document, &run::Spec { entry, input, script, now })
         }

@@ -3,15 +3,10 @@
 
 import { h } from "../dom.ts";
 import { entails } from "../entails.ts";
-import { image, picture } from "../program.ts";
-import type { Entry } from "../protocol.ts";
+import { image, picture } from "../picture.ts";
+import type { Drawn, Entry } from "../protocol.ts";
 import { get } from "../ui/api.ts";
 import { transport } from "../ui/transport.ts";
-
-interface Drawn {
-  svg: string | null;
-  error: string | null;
-}
 
 /** The file of the editor, with what `entail check`, `cost` and `compile` say of it. */
 interface OfEditor {

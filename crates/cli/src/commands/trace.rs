@@ -285,7 +285,7 @@ fn recorded(
     if args.html.is_some() {
         let routes = machine_config(None, policy).routes;
         let picture = picture::of_term(code, policy, &routes, head.input.is_some());
-        about["program"] = kept::pictured(&picture, &bound, sources);
+        about["program"] = kept::pictured(&picture, &bound, sources, &head.program);
     }
     report.records.json(&mut about);
     let lines = recorder.lines(head, sources, &report);
