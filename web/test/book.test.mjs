@@ -8,6 +8,8 @@ import { test } from "node:test";
 import { inflateRawSync } from "node:zlib";
 import { browser, root, serve, site } from "./support.mjs";
 
+const GRAPH = readFileSync(join(root, "examples/frameworks/graph.py"), "utf8").replaceAll('"', "'").replaceAll("&", "");
+
 test("each program of a page has a link with its text", () => {
   const folder = mkdtempSync(join(tmpdir(), "entail-book-"));
   mkdirSync(join(folder, "language"));
@@ -17,14 +19,18 @@ test("each program of a page has a link with its text", () => {
     code("agent wrong", "fn f(x: Number) -&gt; Bool { x &lt; 1 &amp;&amp; <span class=\"boring\">true</span> }\n"),
     code("lam", "send &quot;a&quot;\n"),
     code("console", "$ entail"),
+    code("python", "print(1)\n"),
+    code("python", GRAPH),
+    code("json", "{&quot;a&quot;: 1}\n"),
   ].join("\n"));
-  execFileSync("node", [join(root, "web/link-book.mjs"), folder]);
+  execFileSync("node", [join(root, "web/link-book.mjs"), folder, site]);
   const links = [...readFileSync(page, "utf8").matchAll(/href="([^"]*)#1\.([^"]*)"/g)];
   const shared = links.map(([, , packed]) => JSON.parse(inflateRawSync(Buffer.from(packed, "base64url")).toString()));
-  assert.deepEqual(links.map(([, path]) => path), ["../playground/index.html", "../playground/index.html"]);
+  assert.deepEqual(links.map(([, path]) => path), Array(3).fill("../playground/index.html"));
   assert.deepEqual(shared, [
     { path: "p.agent", text: "fn f(x: Number) -> Bool { x < 1 && true }\n" },
     { path: "p.lam", text: 'send "a"\n' },
+    { path: "p.py", text: GRAPH },
   ]);
   rmSync(folder, { recursive: true, force: true });
 });
