@@ -10,7 +10,11 @@ import type { RunLines } from "./runlines.ts";
 const MAX_ROWS = 60;
 const WIDTH = 640;
 const ROW = 16;
-const NAMES = 190;
+
+/** Widths of the names and of the bars of a timeline, and the most characters of a name. A phone shows both. */
+function columns(): { names: number; width: number; most: number } {
+  return innerWidth < 600 ? { names: 112, width: 208, most: 16 } : { names: 190, width: WIDTH, most: 28 };
+}
 
 export function svg(tag: string, attributes: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -65,7 +69,7 @@ function beside(a: number[], b: number[]): boolean {
 const LONG_IDLE = 0.2;
 
 /** Maps times to columns: long idle times take little room. Returns the gaps, too. */
-function scale(bars: Interval[]): { column(at: number): number; gaps: { at: number; ms: number }[] } {
+function scale(bars: Interval[], full = WIDTH): { column(at: number): number; gaps: { at: number; ms: number }[] } {
   const sorted = [...bars].sort((a, b) => a.from - b.from);
   const busy: Interval[] = [];
   for (const { from, to } of sorted) {
@@ -103,9 +107,9 @@ function scale(bars: Interval[]): { column(at: number): number; gaps: { at: numb
   const column = (at: number) => {
     const next = behind(at);
     const [a, b] = [knots[next - 1], knots[next]];
-    if (!b) return WIDTH;
-    if (!a || b.at === a.at) return (b.x / width) * WIDTH;
-    return ((a.x + ((b.x - a.x) * (at - a.at)) / (b.at - a.at)) / width) * WIDTH;
+    if (!b) return full;
+    if (!a || b.at === a.at) return (b.x / width) * full;
+    return ((a.x + ((b.x - a.x) * (at - a.at)) / (b.at - a.at)) / width) * full;
   };
   return { column, gaps };
 }
@@ -135,17 +139,18 @@ function timelineOf(lines: RunLines, range: Range, choose: (range: Range) => voi
   if (steps.length === 0) return [h("p", { class: "muted" }, "No request is in the range.")];
   const times = timed(steps);
   const bars = times ?? logical(steps);
-  const { column, gaps } = scale(bars);
+  const { names, width, most } = columns();
+  const { column, gaps } = scale(bars, width);
   const height = bars.length * ROW + 4;
   const drawn = bars.flatMap(({ step, from, to }, i) => {
-    const x = NAMES + column(from);
+    const x = names + column(from);
     const text = `${step.request.n}. ${subject(step)}`;
     return [
-      svg("text", { x: 0, y: i * ROW + 12, class: "bar-name" }, text.length > 28 ? `${text.slice(0, 27)}…` : text),
+      svg("text", { x: 0, y: i * ROW + 12, class: "bar-name" }, text.length > most ? `${text.slice(0, most - 1)}…` : text),
       svg("rect", {
         x: x.toFixed(1),
         y: i * ROW + 3,
-        width: Math.max(NAMES + column(to) - x, 2).toFixed(1),
+        width: Math.max(names + column(to) - x, 2).toFixed(1),
         height: ROW - 6,
         rx: 2,
         class: `bar ${hasFailed(step) ? "bad" : step.request.kind}`,
@@ -153,7 +158,7 @@ function timelineOf(lines: RunLines, range: Range, choose: (range: Range) => voi
     ];
   });
   const idle = gaps.map(({ at }) => {
-    const x = (NAMES + column(at)).toFixed(1);
+    const x = (names + column(at)).toFixed(1);
     return svg("line", { x1: x, x2: x, y1: 0, y2: height, class: "gap" });
   });
   const first = Math.min(...bars.map((b) => b.from));
@@ -166,24 +171,24 @@ function timelineOf(lines: RunLines, range: Range, choose: (range: Range) => voi
   ];
   const picture = svg(
     "svg",
-    { viewBox: `0 0 ${NAMES + WIDTH + 4} ${height}`, role: "img", "aria-label": `Timeline of ${bars.length} requests`, class: "timeline" },
+    { viewBox: `0 0 ${names + width + 4} ${height}`, role: "img", "aria-label": `Timeline of ${bars.length} requests`, class: "timeline" },
     ...drawn,
     ...idle,
   );
-  selectable(picture, height, (from, to) => {
-    const chosen = bars.flatMap((bar, i) => (NAMES + column(bar.to) >= from && NAMES + column(bar.from) <= to ? [range.from + i] : []));
+  selectable(picture, { width: names + width + 4, height }, (from, to) => {
+    const chosen = bars.flatMap((bar, i) => (names + column(bar.to) >= from && names + column(bar.from) <= to ? [range.from + i] : []));
     if (chosen.length > 0) choose({ from: Math.min(...chosen), to: Math.max(...chosen) + 1 });
   });
   return [scrolled("Timeline", picture), h("p", { class: "muted" }, notes.filter(Boolean).join("; "))];
 }
 
 /** Calls back with the columns between which the pointer was drawn. The same can be typed as numbers. */
-function selectable(picture: SVGElement, height: number, chosen: (from: number, to: number) => void): void {
+function selectable(picture: SVGElement, size: { width: number; height: number }, chosen: (from: number, to: number) => void): void {
   const at = (event: PointerEvent) => {
     const { left, width } = picture.getBoundingClientRect();
-    return ((event.clientX - left) / width) * (NAMES + WIDTH + 4);
+    return ((event.clientX - left) / width) * size.width;
   };
-  const shade = svg("rect", { y: 0, height, width: 0, class: "selection" });
+  const shade = svg("rect", { y: 0, height: size.height, width: 0, class: "selection" });
   let start: number | null = null;
   picture.append(shade);
   picture.addEventListener("pointerdown", (event) => {
