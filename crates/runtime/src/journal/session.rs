@@ -260,6 +260,8 @@ impl Journal {
     /// There is no such run, or the file is damaged.
     pub(super) fn look(self, run: &str) -> Result<Session, JournalError> {
         let id = self.run(run)?.id;
+        // A run of 100,000 requests is as many queries.
+        self.db.hold().map_err(|e| self.failed(&e))?;
         self.session(id, Mode::Look, None)
     }
 

@@ -60,7 +60,7 @@ impl Ui {
         let info = journal.run(run)?;
         let mut about = document.about;
         about["run"]["state"] = session::report::standing(&journal, &info, !waiting.is_empty()).into();
-        let lines = document.lines.iter().map(Value::to_string).collect();
+        let lines = texts(document.lines);
         let snapshot = Arc::new(Snapshot { run: run.into(), revision, about, lines });
         self.documents.add(snapshot.clone());
         Ok(snapshot)
@@ -88,6 +88,7 @@ impl Ui {
         let keep = before.as_ref().map_or(0, same);
         let head = json!({"revision": now.revision, "keep": keep, "about": now.about});
         let mut text = head.to_string();
+        text.reserve(now.lines.iter().skip(keep).map(|line| line.len() + 1).sum());
         for line in now.lines.iter().skip(keep) {
             text.push('\n');
             text.push_str(line);
@@ -96,8 +97,48 @@ impl Ui {
     }
 }
 
+/// Fewest lines that are written by several threads.
+const MIN_SHARED: usize = 10_000;
+
+/// The lines as text. Those of a long run are written by all processors.
+fn texts(mut lines: Vec<Value>) -> Vec<String> {
+    let written = |lines: Vec<Value>| lines.iter().map(Value::to_string).collect::<Vec<_>>();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if lines.len() < MIN_SHARED || threads < 2 {
+        return written(lines);
+    }
+    let each = lines.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let mut parts = Vec::new();
+        while lines.len() > each {
+            let part = lines.split_off(lines.len() - each);
+            parts.push(scope.spawn(move || written(part)));
+        }
+        let mut all = written(lines);
+        for part in parts.into_iter().rev() {
+            // A thread panics if writing does, as this one would.
+            all.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        all
+    })
+}
+
 /// A text that differs whenever a run, or whether it is under way, may have changed.
 pub(super) fn revision(journal: &Journal, run: &str) -> Result<String, JournalError> {
     let at_work = if journal.is_at_work(run) { "at-work" } else { "left" };
     Ok(format!("{}-{at_work}", journal.revision(run)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_several_threads_write_stay_in_order() {
+        for count in [0, 1, MIN_SHARED - 1, MIN_SHARED, MIN_SHARED + 7] {
+            let lines: Vec<Value> = (0..count).map(|n| json!({"n": n})).collect();
+            let expected: Vec<String> = (0..count).map(|n| format!("{{\"n\":{n}}}")).collect();
+            assert_eq!(texts(lines), expected, "{count}");
+        }
+    }
 }

@@ -31,6 +31,12 @@ pub(super) trait Database: fmt::Debug + Send {
         visit: &mut dyn FnMut(&Row<'_>) -> Result<(), DbError>,
     ) -> Result<(), DbError>;
 
+    /// Holds the state that the database has now: all queries from here on see it, and need no turn of their own.
+    /// Nothing can be written until it is closed.
+    fn hold(&self) -> Result<(), DbError> {
+        Ok(())
+    }
+
     /// Carries out statements in one transaction. Returns the number of rows that they changed.
     ///
     /// With `held`, nothing is written unless this process still holds the run.

@@ -271,6 +271,10 @@ impl Database for Sqlite {
         Ok(())
     }
 
+    fn hold(&self) -> Result<(), DbError> {
+        Ok(self.db.execute_batch("BEGIN")?)
+    }
+
     fn write(&self, _: Option<&RunLock>, statements: &[Statement]) -> Result<u64, DbError> {
         let _turn = self.turn.take();
         let t = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
