@@ -699,8 +699,13 @@ impl SurfaceLowering<'_> {
             ExprKind::Var(name) => self.scope.names.get(name)?.declared.clone(),
             ExprKind::Field(of, name) => {
                 let mut of = self.declared_type(of)?.unfolded();
-                while let Type::Refined(r) = &of {
-                    of = r.0.unfolded();
+                // A field is taken of an option where a condition has shown that it is there.
+                while let Type::Refined(_) | Type::Option(_) = &of {
+                    of = match of {
+                        Type::Refined(r) => r.0.unfolded(),
+                        Type::Option(inside) => inside.unfolded(),
+                        other => other,
+                    };
                 }
                 let Type::Record(fields) = of else { return None };
                 fields.iter().find(|(n, _)| **n == *name.text).map(|(_, t)| t.clone())

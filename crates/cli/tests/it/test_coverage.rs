@@ -146,3 +146,11 @@ fn too_few_branches_fail_if_a_rate_is_required() {
         ran.out
     );
 }
+
+#[test]
+fn a_program_without_branches_has_no_rate() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), "h.agent", "test \"h\" { assert 1 == 1; }\n");
+    let ran = entail_in(dir.path(), &["test", "h.agent", "--coverage", "--fail-under", "100"]);
+    assert_eq!((ran.status, ran.out.as_str()), (0, "ok   h.agent: h\nno branches\n"), "{}", ran.err);
+}

@@ -200,3 +200,34 @@ fn samples_are_recorded_one_by_one() {
     assert_eq!(names, ["finance [sample 0]", "finance [sample 1]"]);
     assert_eq!(entail_in(dir.path(), &["test", "t.agent"]).status, 0);
 }
+
+/// The check of what a condition has shown to be there forgot the conditions of its type, and the lists in a
+/// type that mentions itself had no length.
+#[test]
+fn conditions_inside_of_options_and_recursive_types_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = r#"
+type Person = Obj{mail: Email, other: Option[Email]};
+type Comment = Obj{text: String, replies: List[Comment] where length(it) <= 5};
+agent a { tools: [] }
+task answer(text: String) -> String by agent { prompt "{text}" }
+tool find(id: String) -> Option[Person] pure {}
+tool write_to(to: Email) -> String writes {}
+pipeline written(id: String) -> String {
+    let person = find(id);
+    if person == null { return "nobody"; }
+    let first = write_to(person.mail);
+    if person.other != null { let second = write_to(person.other); }
+    return first;
+}
+pipeline answered(comment: Comment) -> Number {
+    for reply in comment.replies { let text = answer(reply.text) by a; }
+    return length(comment.replies);
+}
+"#;
+    write(dir.path(), "t.agent", text);
+    let ran = entail_in(dir.path(), &["check", "t.agent"]);
+    assert!(ran.status == 0 && !ran.err.contains("T009"), "{}{}", ran.out, ran.err);
+    let ran = entail_in(dir.path(), &["cost", "t.agent", "--pipeline", "answered"]);
+    assert!(ran.out.contains("model calls    at most 5\n"), "{}{}", ran.out, ran.err);
+}

@@ -102,6 +102,9 @@ impl Coverage {
 
     /// A table of the files, and below it a line for each branch that no run took.
     pub(super) fn text(&self) -> String {
+        if self.0.is_empty() {
+            return "no branches".into();
+        }
         let width = self.0.values().map(|f| f.shown.chars().count()).max().unwrap_or(0).max("branches".len());
         let mut lines = vec![format!("{:<width$} {:>8} {:>7} {:>9}", "branches", "taken", "missed", "cover")];
         lines.extend(self.0.values().map(|f| f.count().row(&f.shown, width)));
