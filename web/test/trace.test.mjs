@@ -134,7 +134,7 @@ test("a page of a program in Python has its attack paths, and one for a reader h
   await shown.getByText("1 attack path in 1 program with 4 tools.").waitFor();
   assert.deepEqual(faults, []);
   const redacted = readFileSync(page("eve.html", "--for", "eve"), "utf8");
-  for (const secret of ["open_link", "S302", "attacks"]) assert.ok(!redacted.slice(redacted.indexOf('id="trace"'), redacted.indexOf("</script>", redacted.indexOf('id="trace"'))).includes(secret), secret);
+  for (const secret of ["whoever writes", "S302", "attacks"]) assert.ok(!redacted.slice(redacted.indexOf('id="trace"'), redacted.indexOf("</script>", redacted.indexOf('id="trace"'))).includes(secret), secret);
 });
 
 test("requests that say little are folded, unless somebody looks for them", async () => {
