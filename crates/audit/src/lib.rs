@@ -95,13 +95,13 @@ pub struct Audit {
     pub programs: Vec<AuditedProgram>,
     /// Frameworks that no front end reads, with the number of files that use each.
     pub not_read: BTreeMap<&'static str, usize>,
-    /// What servers said that they offer.
+    /// Offers of the servers that were asked.
     offers: Offers,
     /// The program that has each path, by the ends of the path.
     seen: HashMap<PathKey, (usize, String)>,
 }
 
-/// What servers offer, by the path of the list and the name of the server in it.
+/// Offers of servers, by the path of the list and the name of the server in it.
 pub type Offers = HashMap<(String, String), Vec<OfferedTool>>;
 
 /// The parts by which two paths are the same: the gain, and the names and places of both ends.
@@ -159,8 +159,8 @@ impl Audit {
         paths
     }
 
-    /// Audits the programs of a project, beside those of projects before. `versions` are those of the packages
-    /// that a file uses.
+    /// Audits the programs of a project, beside those of projects before. `versions` are those of the
+    /// packages that a file uses.
     pub fn project(&mut self, given: Vec<GivenFile>, versions: impl Fn(&str) -> Versions) {
         let limits = Limits::default();
         let mut files: Vec<(File, bool)> = Vec::new();
@@ -681,7 +681,7 @@ fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
 struct ListedServer<'s> {
     def: &'s ServerDef,
     known: Option<&'static Server>,
-    /// What it says that it offers, if it was asked.
+    /// Its own account of what it offers, if it was asked.
     offered: &'s [OfferedTool],
     /// Its tools, those with the same effects together: the first one represents them in the analysis. The
     /// server itself if none is documented.

@@ -56,8 +56,8 @@ pub fn program(code: &Code, policy: Option<&Policy>, sources: &Sources) -> Optio
     Some(kept.to_string().into())
 }
 
-/// A program for a page: its picture (`svg`, or the `error` why there is none), its most expensive path, and its
-/// attack paths. `path` is that of its file.
+/// A program for a page: its picture (`svg`, or the `error` why there is none), its most expensive path, and
+/// its attack paths. `path` is that of its file.
 pub fn pictured(picture: &Picture, bound: &CostBound, sources: &Sources, path: &str) -> Value {
     let mut program = drawn(picture);
     program["costPath"] = entries::bound::path(bound, sources);
@@ -72,8 +72,8 @@ fn drawn(picture: &Picture) -> Value {
     }
 }
 
-/// The attack paths of a file among the sources: their picture, the `findings`, and a line with the counts. Null
-/// for a file that an audit does not read.
+/// The attack paths of a file among the sources: their picture, the `findings`, and a line with the counts.
+/// Null for a file that an audit does not read.
 #[cfg(feature = "frameworks")]
 fn attacks(sources: &Sources, path: &str) -> Value {
     let given = |(_, s): (_, &diagnostics::Source)| audit::GivenFile {

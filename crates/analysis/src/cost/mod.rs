@@ -142,8 +142,8 @@ const MAX_STEPS: u64 = 2_000_000;
 const MAX_DEPTH: u32 = 5_000;
 /// Maximum number of recursive calls among them.
 const MAX_RECURSIVE_CALLS: u32 = 1_000;
-/// Maximum number of terms and calls that the analysis is in at once: the stack grows, but not in a browser, where
-/// it has 1 MB.
+/// Maximum number of terms and calls that the analysis is in at once: the stack grows, but not in a browser,
+/// where it has 1 MB.
 const MAX_NESTED: Option<u32> = if cfg!(target_family = "wasm") { Some(140) } else { None };
 /// Steps of one attempt to follow a loop round by round, and attempts that may fail.
 const MAX_TRIAL_STEPS: u64 = 100_000;

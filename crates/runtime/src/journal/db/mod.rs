@@ -31,8 +31,8 @@ pub(super) trait Database: fmt::Debug + Send {
         visit: &mut dyn FnMut(&Row<'_>) -> Result<(), DbError>,
     ) -> Result<(), DbError>;
 
-    /// Holds the state that the database has now: all queries from here on see it, and need no turn of their own.
-    /// Nothing can be written until it is closed.
+    /// Holds the state that the database has now: all queries from here on see it, and need no turn of their
+    /// own. Nothing can be written until it is closed.
     fn hold(&self) -> Result<(), DbError> {
         Ok(())
     }
