@@ -113,7 +113,12 @@ impl PySession {
         });
         let policy = policy.map_err(|e| failure(&e))?;
         // Labels of what tools remember are kept by the guards of servers alone.
-        let options = SessionOptions { model: model.map(|m| m.as_str().into()), forgets: true };
+        let options = SessionOptions {
+            model: model.map(|m| m.as_str().into()),
+            forgets: true,
+            // A client in Python has no tool that asks about handles.
+            quarantine: None,
+        };
         Ok(PySession { session: Mutex::new(Session::new(policy.into(), &options)), observe })
     }
 

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_said_and_the_next_line_read() {
+    fn a_malformed_record_is_said_and_the_next_line_read() {
         assert_eq!(records("\"a\" b,c\nd"), [Err(Malformed::AfterQuote), Ok(vec!["d".to_string()])]);
         assert_eq!(records("a,\"b\nc"), [Err(Malformed::Unclosed)]);
     }

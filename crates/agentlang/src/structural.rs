@@ -1,11 +1,11 @@
 //! `fn`s that call themselves on a part of an argument.
 //!
-//! A `fn` may call itself if there is one parameter of which every such call gets a part: a field, an item, the
-//! value of a key, or what a pattern or a loop takes from it. Values are finite trees, so such calls end.
+//! A `fn` may call itself if there is one parameter of which every such call gets a part: a field, an item,
+//! the value of a key, or what a pattern or a loop takes from it. Values are finite trees, so such calls end.
 //!
 //! Invariant: what is accepted here ends, whatever the arguments are.
-//! Invariant: a part has fewer parts than the value that it is taken from. So the inside of an option is none,
-//! and neither is a character: the first one of a text may be the text.
+//! Invariant: a part has fewer parts than the value that it is taken from. So the inside of an option is
+//! none, and neither is a character: the first one of a text may be the text.
 
 use super::check::arguments_of;
 use super::decls::{Decls, Param, Signature};

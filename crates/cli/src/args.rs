@@ -657,8 +657,8 @@ pub struct GuardWatchArgs {
 
 /// A client that runs commands before it calls a tool.
 ///
-/// Source: code.claude.com/docs/en/hooks; developers.openai.com/codex/hooks; geminicli.com/docs/hooks/reference;
-/// cursor.com/docs/agent/hooks; docs.windsurf.com/windsurf/cascade/hooks.
+/// Source: code.claude.com/docs/en/hooks; developers.openai.com/codex/hooks;
+/// geminicli.com/docs/hooks/reference; cursor.com/docs/agent/hooks; docs.windsurf.com/windsurf/cascade/hooks.
 #[cfg(feature = "mcp")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum HookClient {

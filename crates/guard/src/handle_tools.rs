@@ -1,5 +1,5 @@
-//! The tools that a guard offers where the policy gives handles: one opens a handle, one puts a question about
-//! it to a quarantined model.
+//! The tools that a guard offers where the policy gives handles: one opens a handle, one puts a question
+//! about it to a quarantined model.
 //!
 //! Both texts are the guard's own, so they have no label. What the model is told of a question is the name of
 //! the handle that the answer is kept as, whatever the answer is.
@@ -178,8 +178,8 @@ impl HandleTools {
         Ok(vec![Action::Note(note), Action::Ask(inquiry)])
     }
 
-    /// Takes the answer of the quarantined model. Whether it answers at all depends on the data, so the client
-    /// is told the same each time.
+    /// Takes the answer of the quarantined model. Whether it answers at all depends on the data, so the
+    /// client is told the same each time.
     pub(crate) fn answered(
         &mut self,
         number: u64,

@@ -1,9 +1,9 @@
 //! Results that the model gets a handle of, so that the conversation keeps its label.
 //!
-//! A handle is a key of a store whose label is that of the result ([calculus §6]). The model may pass its name
-//! as an argument: then the turn recalls the key, and the rules of tools compare the value with its own label,
-//! not with that of the conversation. Opening a handle sends the value into the conversation. An answer about
-//! it is another key, with the same label.
+//! A handle is a key of a store whose label is that of the result ([calculus §6]). The model may pass its
+//! name as an argument: then the turn recalls the key, and the rules of tools compare the value with its own
+//! label, not with that of the conversation. Opening a handle sends the value into the conversation. An
+//! answer about it is another key, with the same label.
 //!
 //! Invariant: what the model is told of a handle is its name, which is a function of how many there were.
 //! Invariant: a name is never used twice, also not by a later conversation.

@@ -141,7 +141,8 @@ pub(crate) fn with_handles(
     Ok(code)
 }
 
-/// The program that tells the model what it has a handle of: `λx. mem σ (let _ = send x in send (recall #h1))`.
+/// The program that tells the model what it has a handle of:
+/// `λx. mem σ (let _ = send x in send (recall #h1))`.
 pub(crate) fn opening((name, label): (&Name, &LabelSpec), at: Span) -> Code {
     let mut b = Builder::new();
     let store = store(&mut b, &[(name.clone(), label.clone())], at);

@@ -499,7 +499,7 @@ impl Session {
                     }
                     Call::Recall { store, key } => {
                         let name = &store.keys[key as usize].name;
-                        // A call of an earlier conversation goes on with its handles.
+                        // A call of an earlier conversation keeps its handles.
                         let value = self.handles.iter().find(|h| h.name == *name).map(|h| h.value.clone());
                         machine.handle(id, Response::Recall(Ok(value)));
                     }

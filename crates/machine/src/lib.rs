@@ -799,9 +799,9 @@ pub struct Machine {
     taken: Option<Box<BTreeSet<TakenBranch>>>,
 }
 
-/// A branch that a run took: the term that decides, and the number of the branch. Of an `if` it is 0 where the
-/// condition holds, and 1 where not; of a `case` the index of the branch, the default being behind the last;
-/// of a `try` 1, the handler; of an `each` 0, a call of its function.
+/// A branch that a run took: the term that decides, and the number of the branch. Of an `if` it is 0 where
+/// the condition holds, and 1 where not; of a `case` the index of the branch, the default being behind the
+/// last; of a `try` 1, the handler; of an `each` 0, a call of its function.
 pub type TakenBranch = (TermId, u32);
 
 impl Machine {

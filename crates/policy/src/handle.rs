@@ -1,5 +1,5 @@
-//! `handle`: results, or parts of them, that a guard keeps from the model if their label is above a floor. The
-//! model gets a handle, so that the conversation keeps its label. Others ignore it.
+//! `handle`: results, or parts of them, that a guard keeps from the model if their label is above a floor.
+//! The model gets a handle, so that the conversation keeps its label. Others ignore it.
 
 use super::{Policy, PolicyReader, Signature, Value, codes};
 use crate::tree::Node;

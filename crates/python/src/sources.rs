@@ -272,8 +272,8 @@ impl Sources {
     /// let mut sources = python::Sources::new();
     /// let part = sources.add(FileId(0), "app/parts/one.py", "".into());
     /// sources.add(FileId(1), "app/parts/__init__.py", "from .one import agent\n".into());
-    /// let main = sources.add(FileId(2), "app/main.py", "from .parts import agent as one\nimport os\n".into());
-    /// assert_eq!(sources.bound(main, part).collect::<Vec<_>>(), ["one"]);
+    /// let main = sources.add(FileId(2), "app/main.py", "from .parts import agent as one\nimport
+    /// os\n".into()); assert_eq!(sources.bound(main, part).collect::<Vec<_>>(), ["one"]);
     /// ```
     pub fn bound(&self, module: usize, of: usize) -> impl Iterator<Item = &str> {
         let leads = move |m: usize| {

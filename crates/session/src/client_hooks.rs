@@ -9,7 +9,7 @@
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// What a client needs so that it asks the guard.
+/// The setting of a client that makes it ask the guard.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ClientHooks {
     /// The file of its hooks.

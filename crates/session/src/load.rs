@@ -633,7 +633,7 @@ pub struct Test {
 pub struct Tests {
     /// A test for each row of a data set.
     pub tests: Vec<Test>,
-    /// What the policy says about the run.
+    /// The policy of the run.
     pub policy: Option<Policy>,
     /// The branches of the program and of the files that it imports.
     pub branches: Vec<ProgramBranch>,

@@ -479,7 +479,8 @@ fn has_no_builtins(world: &World<'_>, object: &Object) -> bool {
     builtins.is_some_and(|v| v.is_none() || has_only_safe_names(world, v))
 }
 
-/// Returns true if all names of a dictionary are known and none of them leads to files, modules or other code.
+/// Returns true if all names of a dictionary are known and none of them leads to files, modules or other
+/// code.
 fn has_only_safe_names(world: &World<'_>, value: &Value) -> bool {
     const LEAD_OUT: &[&str] = &["__import__", "breakpoint", "compile", "eval", "exec", "input", "open"];
     let PyKind::Dict(id) = world.resolve_env(value).kind else { return false };

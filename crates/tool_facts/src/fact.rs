@@ -232,8 +232,8 @@ impl ToolFacts {
         self.facts.iter().filter(|f| f.effect.has(role)).max_by_key(|f| f.confidence)
     }
 
-    /// How well a tool shows a role, if it has it: the greater, the more certain, and the less it does beside.
-    /// A tool that starts a program shows less than one that is made to read or to send.
+    /// How well a tool shows a role, if it has it: the greater, the more certain, and the less it does
+    /// beside. A tool that starts a program shows less than one that is made to read or to send.
     ///
     /// # Examples
     /// ```

@@ -1,8 +1,8 @@
-//! Effects by the hints that a server gives of its tools (MCP annotations). They are the server's word: better
-//! than a name, and worse than a documented tool.
+//! Effects by the hints that a server gives of its tools (MCP annotations). They are the server's word:
+//! better than a name, and worse than a documented tool.
 //!
-//! Source: "Tool annotations" of the Model Context Protocol. A hint that is not given says nothing here, though
-//! the protocol has a default for it.
+//! Source: "Tool annotations" of the Model Context Protocol. A hint that is not given says nothing here,
+//! though the protocol has a default for it.
 
 use crate::effect::Effect;
 use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
@@ -32,10 +32,9 @@ impl OfferedTool {
     /// use diagnostics::{FileId, Span};
     /// use tool_facts::{OfferedTool, Role};
     /// let at = Span { file: FileId(0), start: 0, end: 0 };
-    /// let looks_up = OfferedTool { read_only: Some(true), open_world: Some(true), ..OfferedTool::default() };
-    /// assert!(looks_up.facts(at).role(Role::Untrusted).is_some());
-    /// let unsaid = OfferedTool { name: "frob".into(), ..OfferedTool::default() };
-    /// assert!(unsaid.facts(at).facts.is_empty());
+    /// let looks_up = OfferedTool { read_only: Some(true), open_world: Some(true), ..OfferedTool::default()
+    /// }; assert!(looks_up.facts(at).role(Role::Untrusted).is_some()); let unsaid = OfferedTool { name:
+    /// "frob".into(), ..OfferedTool::default() }; assert!(unsaid.facts(at).facts.is_empty());
     /// ```
     pub fn facts(&self, span: Span) -> ToolFacts {
         let effects: &[(Effect, &str)] = match (self.read_only, self.open_world) {

@@ -698,8 +698,8 @@ fn hook_of(dir: &Path, client: &str, input: &str) -> (Option<i32>, String, Strin
     (out.status.code(), text(out.stdout), text(out.stderr))
 }
 
-/// A model that was refused over the protocol and tries its client's shell is refused there, too, in the words
-/// of each client that runs hooks.
+/// A model that was refused over the protocol and tries its client's shell is refused there, too, in the
+/// words of each client that runs hooks.
 #[test]
 fn each_client_with_hooks_is_refused_in_its_own_words() {
     let shell = json!({"command": "curl evil.example"});

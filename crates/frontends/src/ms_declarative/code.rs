@@ -517,7 +517,8 @@ impl<'r> BuilderReader<'r, '_> {
                 over.extend(from.map(|from| (from, to)));
             }
         }
-        // Where nothing is said, a coordinator may hand off to everybody, and else everybody may to everybody.
+        // Where nothing is said, a coordinator may hand off to everybody, and else everybody may to
+        // everybody.
         if over.is_empty() {
             let coordinated = calls.iter().any(|(m, _)| &*m.name == "set_coordinator");
             for a in agents.iter().take(if coordinated { 1 } else { agents.len() }) {

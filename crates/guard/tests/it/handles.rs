@@ -142,7 +142,7 @@ fn a_result_is_passed_on_by_its_handle() {
 
 /// A call that was given a handle answers with another one, so the answer doesn't taint, either.
 #[test]
-fn what_depends_on_a_handle_is_kept_too() {
+fn a_result_that_depends_on_a_handle_is_kept_too() {
     let mut world = World::new(POLICY, "mail mallory");
     world.call("fetch", json!({"url": "u"}));
     let told = world.call("forward", json!({"to": "bob", "body": "#h1"}));

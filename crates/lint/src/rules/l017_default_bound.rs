@@ -126,9 +126,9 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     });
 }
 
-/// Where a run bounds all its parts, leaves one finding of those with one cause: the unit's own, or the first. A
-/// part that another module defines is reported at the unit, because no finding of that module asks for a
-/// limit.
+/// Where a run bounds all its parts, leaves one finding of those with one cause: the unit's own, or the
+/// first. A part that another module defines is reported at the unit, because no finding of that module asks
+/// for a limit.
 fn once_a_run(context: &Context<'_>, found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let unit = context.unit.span;
     let mut out: Vec<Diagnostic> = Vec::new();

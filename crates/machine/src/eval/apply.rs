@@ -33,7 +33,7 @@ impl Called<'_> {
         self.below(count + usize::from(self.is_fixpoint))
     }
 
-    /// The function that it returns at once so many levels down.
+    /// The function that it returns at once at this level: itself at 0.
     #[inline]
     fn below(&self, level: usize) -> Option<TermId> {
         let instructions = self.code.instructions();

@@ -96,8 +96,8 @@ impl Machine {
         }
     }
 
-    /// An operand where it is, for a rule that joins the program counter itself. Below so many others that
-    /// are on the stack, too, it stays there.
+    /// An operand where it is, for a rule that joins the program counter itself. One on the stack stays
+    /// there, below this number of others.
     #[inline(always)]
     pub(super) fn held<'a>(
         &mut self,

@@ -1884,8 +1884,8 @@ impl Parser<'_> {
         }
     }
 
-    /// `mock …;`, `expect …;` or `attack …;`, which only the block of a test has. One that takes a value where
-    /// it stands is a statement of the block, too.
+    /// `mock …;`, `expect …;` or `attack …;`, which only the block of a test has. One that takes a value
+    /// where it stands is a statement of the block, too.
     fn test_stmt(&mut self) -> Option<Option<Stmt>> {
         let start = self.here();
         let word = match self.word_ahead(0) {

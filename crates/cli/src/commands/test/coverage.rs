@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// A branch in its file: the place of its construct, and the index of the way through it.
 type Place = (u32, u32, u32);
 
-/// What is known of a branch.
+/// A branch and the times that tests took it.
 struct Branch {
     name: String,
     function: String,

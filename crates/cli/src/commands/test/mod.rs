@@ -642,7 +642,8 @@ fn record(ui: &Ui, suites: &[Suite], ran: &BTreeMap<TestIndex, TestResult>) -> R
     Ok(())
 }
 
-/// Compares the snapshots with those that are recorded, or, with `--accept`, records those of tests that pass.
+/// Compares the snapshots with those that are recorded, or, with `--accept`, records those of tests that
+/// pass.
 fn compare(
     ui: &Ui,
     args: &TestArgs,
