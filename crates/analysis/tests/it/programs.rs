@@ -56,8 +56,9 @@ fn agent_programs_that_are_accepted_have_no_type_error() {
         }
     }
     assert!(checked > 50, "{checked}");
-    // Most is known before the run; functions of lists, such as `map`, are typed by the language alone.
-    assert!(settled * 4 > checked * 3, "{settled} of {checked}");
+    // Most is known before the run; functions of lists, such as `map`, and functions that call themselves are
+    // typed by the language alone.
+    assert!(settled * 10 > checked * 7, "{settled} of {checked}");
 }
 
 #[test]
