@@ -49,7 +49,7 @@ struct Texts<'s, 'f> {
 
 impl Texts<'_, '_> {
     fn tool(&mut self, function: &StmtFunctionDef) {
-        for (by, range) in unsandboxed_exec::calls(function) {
+        for (by, range) in unsandboxed_exec::calls(function, self.source.imported()) {
             (self.found)(RUN_BY_TOOL, by, self.source.span(range));
         }
     }

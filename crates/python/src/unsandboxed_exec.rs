@@ -3,6 +3,7 @@
 //!
 //! Invariant: only what is certain. A tool that looks at its arguments first, or asks a person, is none.
 
+use crate::Imported;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Decorator, Expr, ExprCall, Keyword, Stmt, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
@@ -57,12 +58,13 @@ fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// Finds the calls in a tool that execute its arguments. Returns the name of each executor and its range.
-pub(crate) fn calls(function: &StmtFunctionDef) -> Vec<(&'static str, TextRange)> {
+/// Finds the calls in a tool that execute its arguments, in a module with these imports. Returns the name of
+/// each executor and its range.
+pub(crate) fn calls(function: &StmtFunctionDef, imports: &[Imported]) -> Vec<(&'static str, TextRange)> {
     let p = &function.parameters;
     let params = p.posonlyargs.iter().chain(&p.args).chain(&p.kwonlyargs);
     let params: Vec<&str> = params.map(|p| p.parameter.name.as_str()).filter(|n| *n != "self").collect();
-    let mut search = Search { params, found: Vec::new(), looks: false };
+    let mut search = Search { params, imports, found: Vec::new(), looks: false };
     for statement in &function.body {
         search.visit_stmt(statement);
     }
@@ -71,6 +73,7 @@ pub(crate) fn calls(function: &StmtFunctionDef) -> Vec<(&'static str, TextRange)
 
 struct Search<'a> {
     params: Vec<&'a str>,
+    imports: &'a [Imported],
     found: Vec<(&'static str, TextRange)>,
     /// True if the tool tests an argument or asks a person.
     looks: bool,
@@ -83,8 +86,22 @@ impl Search<'_> {
         names.found
     }
 
+    /// The module that a name is of, and its name there, where it is imported from one.
+    fn imported(&self, name: &str) -> Option<(&str, &str)> {
+        let of = |import: &'_ Imported| import.bound.iter().position(|bound| bound == name);
+        let found = self.imports.iter().filter(|i| i.level == 0 && !i.names.is_empty());
+        let (import, at) = found.filter_map(|i| Some((i, of(i)?))).next()?;
+        Some((&import.module, import.names.get(at)?))
+    }
+
+    /// The module that a name stands for; that of its own name if nothing else is imported as it.
+    fn module<'n>(&'n self, name: &'n str) -> &'n str {
+        let binds = |i: &&Imported| i.level == 0 && i.names.is_empty() && i.bound.iter().any(|b| b == name);
+        self.imports.iter().find(binds).map_or(name, |i| &i.module)
+    }
+
     /// Returns the name of the executor if a call executes its first argument.
-    fn runner(call: &ExprCall) -> Option<&'static str> {
+    fn runner(&self, call: &ExprCall) -> Option<&'static str> {
         let shell = || {
             let on = |k: &Keyword| {
                 k.arg.as_ref().is_some_and(|a| a.as_str() == "shell")
@@ -92,24 +109,29 @@ impl Search<'_> {
             };
             call.arguments.keywords.iter().any(on)
         };
+        let of_module = |module: &str, name: &str| match module {
+            "os" => ["system", "popen"].into_iter().find(|n| *n == name),
+            "subprocess" => {
+                let always = ["getoutput", "getstatusoutput"].into_iter().find(|n| *n == name);
+                let asked = ["run", "call", "check_call", "check_output", "Popen"];
+                always.or_else(|| asked.into_iter().find(|n| *n == name).filter(|_| shell()))
+            }
+            "asyncio" => Some("create_subprocess_shell").filter(|n| *n == name),
+            _ => None,
+        };
         match &*call.func {
-            // With names of its own it is fenced, more or less.
-            Expr::Name(name) if call.arguments.args.len() == 1 && call.arguments.keywords.is_empty() => {
-                ["exec", "eval"].into_iter().find(|n| *n == name.id.as_str())
-            }
-            Expr::Attribute(attribute) => {
-                let name = attribute.attr.as_str();
-                match last_name(&attribute.value)? {
-                    "os" => ["system", "popen"].into_iter().find(|n| *n == name),
-                    "subprocess" => {
-                        let always = ["getoutput", "getstatusoutput"].into_iter().find(|n| *n == name);
-                        let asked = ["run", "call", "check_call", "check_output", "Popen"];
-                        always.or_else(|| asked.into_iter().find(|n| *n == name).filter(|_| shell()))
-                    }
-                    "asyncio" => Some("create_subprocess_shell").filter(|n| *n == name),
-                    _ => None,
+            Expr::Name(name) => match self.imported(name.id.as_str()) {
+                Some((module, name)) => of_module(module, name),
+                // With names of its own it is fenced, more or less.
+                None if call.arguments.args.len() == 1 && call.arguments.keywords.is_empty() => {
+                    ["exec", "eval"].into_iter().find(|n| *n == name.id.as_str())
                 }
-            }
+                None => None,
+            },
+            Expr::Attribute(attribute) => match &*attribute.value {
+                Expr::Name(module) => of_module(self.module(module.id.as_str()), attribute.attr.as_str()),
+                value => of_module(last_name(value)?, attribute.attr.as_str()),
+            },
             _ => None,
         }
     }
@@ -135,7 +157,7 @@ impl<'a> SourceOrderVisitor<'a> for Search<'_> {
                 if last_name(&call.func).is_some_and(|n| ASKS.contains(&n)) {
                     self.looks = true;
                 }
-                if let (Some(by), Some(first)) = (Search::runner(call), call.arguments.args.first())
+                if let (Some(by), Some(first)) = (self.runner(call), call.arguments.args.first())
                     && self.mentions(first)
                 {
                     self.found.push((by, call.range()));
