@@ -110,6 +110,8 @@ impl Versions {
             }
             "pyproject.toml" => self.pyproject(text),
             "setup.cfg" => self.setup_cfg(text),
+            // A build without the reader of Python has no modules whose versions matter.
+            #[cfg(feature = "python")]
             "setup.py" => {
                 let source = python::Source::new(diagnostics::FileId(0), path, text.into());
                 let keywords = ["install_requires", "extras_require", "tests_require"];

@@ -3,7 +3,7 @@
 pub mod approve;
 #[cfg(feature = "frameworks")]
 pub mod audit;
-#[cfg(feature = "mcp")]
+#[cfg(all(feature = "frameworks", feature = "mcp"))]
 mod audit_servers;
 pub mod check;
 pub mod compile;

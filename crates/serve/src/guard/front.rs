@@ -10,8 +10,9 @@
 //! Invariant: sessions, messages that wait and their bytes are bounded. A session that nobody uses ends.
 
 use super::hook::Hooks;
+use super::outlet::Outlet;
 use super::peer::{Line, Lines};
-use super::{GuardOptions, Note, guard_over};
+use super::{GuardEnd, GuardOptions, Log, Note, guard_between};
 use crate::http::connections;
 use axum::Router;
 use axum::body::Bytes;
@@ -29,10 +30,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::{AsyncWriteExt, DuplexStream, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, WriteHalf};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::sync::{Notify, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -448,4 +449,42 @@ async fn ended(State(front): State<Arc<Front>>, headers: HeaderMap) -> Response 
         }
         Err(response) => *response,
     }
+}
+
+/// Guards servers for one client, which speaks on a stream and reads another.
+async fn guard_over(
+    options: &GuardOptions,
+    (from, to): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    hooks: &mut Option<Hooks>,
+    cancel: &CancellationToken,
+    log: Log<'_>,
+) -> Result<GuardEnd, String> {
+    let written = Arc::new(Notify::new());
+    let to_client = Outlet::new(to, written.clone());
+    let (client, _reading) = read_client(from, options.max_message);
+    guard_between(options, (client, to_client), written, hooks, cancel, log).await
+}
+
+/// Ends a task when it is dropped.
+struct Ends(AbortHandle);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Reads a client until the end, or until a line is too long.
+fn read_client(from: impl AsyncRead + Send + Unpin + 'static, most: usize) -> (mpsc::Receiver<Line>, Ends) {
+    let (send, lines) = mpsc::channel(1);
+    let mut from = Lines::new(from, most);
+    let reading = tokio::spawn(async move {
+        while let Some(line) = from.next().await {
+            let is_last = matches!(line, Line::TooLong);
+            if send.send(line).await.is_err() || is_last {
+                return;
+            }
+        }
+    });
+    (lines, Ends(reading.abort_handle()))
 }

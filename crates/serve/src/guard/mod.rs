@@ -40,7 +40,7 @@ use core_ir::{Code, Data, Stated};
 use diagnostics::Diagnostic;
 use hook::{Asked, Hooks};
 use outlet::Outlet;
-use peer::{Line, Lines};
+use peer::Line;
 use policy::Policy;
 use running::{Heard, Running};
 use runtime::{CancellationToken, PinState, Pins, Redactor, Secret, ServerTool};
@@ -50,9 +50,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc};
-use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
 /// Time for the answers to a client that has closed its end.
@@ -354,20 +352,6 @@ pub async fn guard_stdio(
     guard_between(&options, ends, written, &mut hooks, cancel, log).await
 }
 
-/// Guards servers for one client, which speaks on a stream and reads another.
-async fn guard_over(
-    options: &GuardOptions,
-    (from, to): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
-    hooks: &mut Option<Hooks>,
-    cancel: &CancellationToken,
-    log: Log<'_>,
-) -> Result<GuardEnd, String> {
-    let written = Arc::new(Notify::new());
-    let to_client = Outlet::new(to, written.clone());
-    let (client, _reading) = read_client(from, options.max_message);
-    guard_between(options, (client, to_client), written, hooks, cancel, log).await
-}
-
 /// Guards servers for one client, whose lines are those of a queue.
 async fn guard_between(
     options: &GuardOptions,
@@ -480,28 +464,4 @@ pub fn decide_alone(policy: Arc<Policy>, tool: &str, input: &Value) -> OwnDecisi
         // INVARIANT: one server has the name of no other.
         Err(_) => unreachable!("two servers of a name"),
     }
-}
-
-/// Ends a task when it is dropped.
-struct Ends(AbortHandle);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-/// Reads a client until the end, or until a line is too long.
-fn read_client(from: impl AsyncRead + Send + Unpin + 'static, most: usize) -> (mpsc::Receiver<Line>, Ends) {
-    let (send, lines) = mpsc::channel(1);
-    let mut from = Lines::new(from, most);
-    let reading = tokio::spawn(async move {
-        while let Some(line) = from.next().await {
-            let is_last = matches!(line, Line::TooLong);
-            if send.send(line).await.is_err() || is_last {
-                return;
-            }
-        }
-    });
-    (lines, Ends(reading.abort_handle()))
 }
