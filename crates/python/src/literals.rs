@@ -76,10 +76,14 @@ impl<'a> SourceOrderVisitor<'a> for Texts<'_, '_> {
             return;
         }
         match statement {
-            Stmt::FunctionDef(function) if unsandboxed_exec::is_tool(&function.decorator_list) => {
+            Stmt::FunctionDef(function)
+                if unsandboxed_exec::is_tool(&function.decorator_list, self.source.imported()) =>
+            {
                 self.tool(function)
             }
-            Stmt::ClassDef(class) if unsandboxed_exec::is_tool_class(class.bases()) => {
+            Stmt::ClassDef(class)
+                if unsandboxed_exec::is_tool_class(class.bases(), self.source.imported()) =>
+            {
                 for method in class.body.iter().filter_map(Stmt::as_function_def_stmt) {
                     if matches!(method.name.as_str(), "_run" | "_arun") {
                         self.tool(method);

@@ -14,18 +14,19 @@ const DECORATORS: &[&str] = &["tool", "function_tool", "kernel_function", "ai_fu
 const ASKS: &[&str] = &["input", "interrupt", "ask", "confirm", "approve"];
 
 /// Returns true if a class extends a tool class. Its method `_run` is the tool.
-pub(crate) fn is_tool_class(bases: &[Expr]) -> bool {
-    bases.iter().any(|b| matches!(last_name(b), Some("BaseTool")))
+pub(crate) fn is_tool_class(bases: &[Expr], imports: &[Imported]) -> bool {
+    bases.iter().any(|b| last_name(b).is_some_and(|n| own_name(n, imports) == "BaseTool"))
 }
 
 /// Returns true if a decorator turns a function into a tool whose calls need no approval.
-pub(crate) fn is_tool(decorators: &[Decorator]) -> bool {
+pub(crate) fn is_tool(decorators: &[Decorator], imports: &[Imported]) -> bool {
     decorators.iter().any(|d| {
         let (called, keywords) = match &d.expression {
             Expr::Call(call) => (&*call.func, &*call.arguments.keywords),
             other => (other, &[][..]),
         };
-        last_name(called).is_some_and(|n| DECORATORS.contains(&n)) && !keywords.iter().any(approves)
+        last_name(called).is_some_and(|n| DECORATORS.contains(&own_name(n, imports)))
+            && !keywords.iter().any(approves)
     })
 }
 
@@ -48,6 +49,25 @@ fn approves(keyword: &Keyword) -> bool {
         Expr::StringLiteral(text) => text.value.to_str() != "never_require",
         _ => true,
     }
+}
+
+/// The module that a name is imported from, and its name there.
+fn imported<'n>(name: &str, imports: &'n [Imported]) -> Option<(&'n str, &'n str)> {
+    imports.iter().filter(|i| i.level == 0 && !i.names.is_empty()).find_map(|import| {
+        let at = import.bound.iter().position(|bound| bound == name)?;
+        Some((import.module.as_str(), import.names.get(at)?.as_str()))
+    })
+}
+
+/// The name of an imported class or function in its module.
+fn own_name<'n>(name: &'n str, imports: &'n [Imported]) -> &'n str {
+    imported(name, imports).map_or(name, |(_, own)| own)
+}
+
+/// The module that a name is bound to; that of the same name if none is imported as it.
+fn module_of<'n>(name: &'n str, imports: &'n [Imported]) -> &'n str {
+    let binds = |i: &&Imported| i.level == 0 && i.names.is_empty() && i.bound.iter().any(|b| b == name);
+    imports.iter().find(binds).map_or(name, |i| &i.module)
 }
 
 fn last_name(expr: &Expr) -> Option<&str> {
@@ -86,20 +106,6 @@ impl Search<'_> {
         names.found
     }
 
-    /// The module that a name is of, and its name there, where it is imported from one.
-    fn imported(&self, name: &str) -> Option<(&str, &str)> {
-        let of = |import: &'_ Imported| import.bound.iter().position(|bound| bound == name);
-        let found = self.imports.iter().filter(|i| i.level == 0 && !i.names.is_empty());
-        let (import, at) = found.filter_map(|i| Some((i, of(i)?))).next()?;
-        Some((&import.module, import.names.get(at)?))
-    }
-
-    /// The module that a name stands for; that of its own name if nothing else is imported as it.
-    fn module<'n>(&'n self, name: &'n str) -> &'n str {
-        let binds = |i: &&Imported| i.level == 0 && i.names.is_empty() && i.bound.iter().any(|b| b == name);
-        self.imports.iter().find(binds).map_or(name, |i| &i.module)
-    }
-
     /// Returns the name of the executor if a call executes its first argument.
     fn runner(&self, call: &ExprCall) -> Option<&'static str> {
         let shell = || {
@@ -120,7 +126,7 @@ impl Search<'_> {
             _ => None,
         };
         match &*call.func {
-            Expr::Name(name) => match self.imported(name.id.as_str()) {
+            Expr::Name(name) => match imported(name.id.as_str(), self.imports) {
                 Some((module, name)) => of_module(module, name),
                 // With names of its own it is fenced, more or less.
                 None if call.arguments.args.len() == 1 && call.arguments.keywords.is_empty() => {
@@ -129,7 +135,9 @@ impl Search<'_> {
                 None => None,
             },
             Expr::Attribute(attribute) => match &*attribute.value {
-                Expr::Name(module) => of_module(self.module(module.id.as_str()), attribute.attr.as_str()),
+                Expr::Name(module) => {
+                    of_module(module_of(module.id.as_str(), self.imports), attribute.attr.as_str())
+                }
                 value => of_module(last_name(value)?, attribute.attr.as_str()),
             },
             _ => None,
