@@ -27,20 +27,6 @@ pub(crate) enum Kind {
     Node(Ref),
 }
 
-impl Kind {
-    /// Data without parts.
-    #[inline]
-    fn of_scalar(data: &Data) -> Option<Kind> {
-        Some(match data {
-            Data::Null => Kind::Null,
-            Data::Bool(b) => Kind::Bool(*b),
-            Data::Num(n) => Kind::Num(n.clone()),
-            Data::Str(s) => Kind::Str(s.clone()),
-            Data::List(_) | Data::Record(_) | Data::Pair(_) | Data::Tag(..) => return None,
-        })
-    }
-}
-
 /// Somebody's share of a node. The one that every run has, `unit`, needs no counting, which is most of what
 /// it would cost.
 #[derive(Clone, Debug)]
@@ -544,20 +530,16 @@ impl Value {
     /// A literal of the program: what its constructors would give, every part at the program counter.
     #[inline]
     pub(crate) fn literal(lattice: &mut Lattice, pc: Label, data: &Data) -> Value {
-        match Kind::of_scalar(data) {
-            Some(kind) => Value::new(pc, kind),
-            None => Value::of_data(lattice, pc, pc, data),
-        }
+        Value::of_data(lattice, pc, pc, data)
     }
 
     fn of_data(lattice: &mut Lattice, label: Label, inner: Label, data: &Data) -> Value {
         let part = |lattice: &mut Lattice, d: &Data| Value::of_data(lattice, inner, inner, d);
-        if let Some(kind) = Kind::of_scalar(data) {
-            return Value::new(label, kind);
-        }
         let body = match data {
-            // These are scalars.
-            Data::Null | Data::Bool(_) | Data::Num(_) | Data::Str(_) => return Value::new(label, Kind::Null),
+            Data::Null => return Value::new(label, Kind::Null),
+            Data::Bool(b) => return Value::new(label, Kind::Bool(*b)),
+            Data::Num(n) => return Value::new(label, Kind::Num(n.clone())),
+            Data::Str(s) => return Value::new(label, Kind::Str(s.clone())),
             Data::List(items) => Body::List(items.iter().map(|d| part(lattice, d)).collect()),
             Data::Record(fields) => {
                 Body::Record(fields.iter().map(|(n, d)| (n.clone(), part(lattice, d))).collect())

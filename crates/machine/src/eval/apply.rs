@@ -25,15 +25,8 @@ struct Called<'f> {
 }
 
 impl Called<'_> {
-    /// The function that is left when it is applied to this many arguments, if it is known without
-    /// evaluating: `λy. e` of `λx. λy. e` after one. That a fixpoint applies its function to itself is not
-    /// counted.
-    #[inline]
-    fn after(&self, count: usize) -> Option<TermId> {
-        self.below(count + usize::from(self.is_fixpoint))
-    }
-
-    /// The function that it returns at once at this level: itself at 0.
+    /// The function that it returns at once at this level, if that is known without evaluating: itself at 0,
+    /// `λy. e` of `λx. λy. e` at 1.
     #[inline]
     fn below(&self, level: usize) -> Option<TermId> {
         let instructions = self.code.instructions();
@@ -171,7 +164,8 @@ impl Machine {
         let first = s.stack.len() - count;
         let args = count - marks(&s.stack[first..]);
         match self.called(&s.stack[first - 1]) {
-            Some(called) => called.after(args).is_some(),
+            // That a fixpoint applies its function to itself is a level, too.
+            Some(called) => called.below(args + usize::from(called.is_fixpoint)).is_some(),
             None => false,
         }
     }
