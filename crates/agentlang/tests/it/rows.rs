@@ -155,6 +155,17 @@ fn required_rates_are_exact() {
     }
 }
 
+/// Checks that there are a few errors of rows, each with a remedy and a place in the program or in the text.
+fn are_placed(found: &[Diagnostic], text: &str) -> Result<(), TestCaseError> {
+    prop_assert!(!found.is_empty() && found.len() <= 5);
+    for d in found {
+        prop_assert!(d.code == "A094" && !d.help.is_empty());
+        let at = d.span.unwrap();
+        prop_assert!(at.file == FileId(0) || text.get(at.start as usize..at.end as usize).is_some());
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -175,14 +186,7 @@ proptest! {
                     prop_assert!(matches!(row.input, Data::Record(_)));
                 }
             }
-            Err(found) => {
-                prop_assert!(!found.is_empty() && found.len() <= 5);
-                for d in found {
-                    prop_assert!(d.code == "A094" && !d.help.is_empty());
-                    let at = d.span.unwrap();
-                    prop_assert!(at.file == FileId(0) || text.get(at.start as usize..at.end as usize).is_some());
-                }
-            }
+            Err(found) => are_placed(&found, &text)?,
         }
     }
 
@@ -200,14 +204,7 @@ proptest! {
                     prop_assert!(matches!(row.input, Data::Record(_)));
                 }
             }
-            Err(found) => {
-                prop_assert!(!found.is_empty() && found.len() <= 5);
-                for d in found {
-                    prop_assert!(d.code == "A094" && !d.help.is_empty());
-                    let at = d.span.unwrap();
-                    prop_assert!(at.file == FileId(0) || text.get(at.start as usize..at.end as usize).is_some());
-                }
-            }
+            Err(found) => are_placed(&found, &text)?,
         }
     }
 
