@@ -172,6 +172,30 @@ db.commit()`;
   assert.deepEqual(faults, []);
 });
 
+test("a long run opens with its first requests, and has all of them later", async () => {
+  const count = Number(process.env.LONG_RUN ?? 20_000);
+  const dir = folder({ policy: REFUSES });
+  writeFileSync(join(dir, "long.agent"), `tool page(url: String) -> String reads untrusted {}
+pipeline many(count: Int) -> String { for n in range(0, count) { let text = page("u"); } return "read"; }
+`);
+  writeFileSync(join(dir, "s.json"), JSON.stringify([{ call: "page", result: "x", repeat: true }]));
+  command(dir, ["run", "long.agent", "--script", "s.json", "--journal", "j", JSON.stringify({ count })]);
+  const [{ run }] = runs(dir);
+  const { link } = await ui(dir);
+  const { page, faults } = await open(link);
+  await page.getByText("many").first().waitFor();
+  const start = performance.now();
+  await page.evaluate((id) => void (location.hash = `#/runs/${id}`), run);
+  await page.locator(".step").first().waitFor();
+  const first = Math.round(performance.now() - start);
+  await page.getByText(`Reading the rest of ${count.toLocaleString("en")} answers`).waitFor();
+  await page.getByText(`200 of ${count.toLocaleString("en")} requests`).waitFor();
+  console.log(`${count.toLocaleString("en")} requests: the first after ${first} ms, all after ${Math.round(performance.now() - start)} ms`);
+  await page.getByText("Reading the rest").waitFor({ state: "hidden" });
+  await page.getByRole("heading", { name: "Result" }).waitFor();
+  assert.deepEqual(faults, []);
+});
+
 test("a run that waits is approved in the inbox, and its page follows it to the end", async () => {
   const dir = folder();
   const waits = await began(dir, ["run", "pay.agent", "--pipeline", "settle", "--script", "s.json", "--journal", "j", "--run-refused", "u"]);

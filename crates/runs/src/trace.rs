@@ -212,6 +212,11 @@ impl TraceStream {
         out
     }
 
+    /// Number of each request whose line was given, from 1.
+    pub fn numbers(&self) -> &HashMap<RequestId, usize> {
+        &self.telling.numbers
+    }
+
     /// Gives the remaining lines.
     pub fn end(mut self, sources: &Sources, report: &RunReport) -> Vec<Json> {
         let mut out = Vec::new();

@@ -21,13 +21,14 @@ use core_ir::{Approve, Code, Data, LabelSpec, Lattice, LatticeKind, Name};
 use diagnostics::{Sources, render};
 use entries::machine_config;
 use machine::{Config, Machine, RequestId};
-use runtime::trace::{Head, Recorder, VERSION};
+use runtime::trace::{Head, Recorder, TraceStream, VERSION};
 use runtime::{
-    AnswerRecord, Decider, Journal, JournalError, JournalPlace, POLICY_TEXT, Played, RunInfo, RunStatus,
-    Usage,
+    AnswerRecord, Decider, Journal, JournalError, JournalPlace, POLICY_TEXT, Played, Redactor, RunInfo,
+    RunStatus, Usage,
 };
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -271,19 +272,43 @@ impl KeptRun {
             View::new(&self.config, &[&reader.clearance, &output])
         });
         let machine = Machine::new(self.code.clone(), self.input.clone(), self.config.clone());
-        let played =
-            Journal::existing(place)?.play(&self.info.id, machine, &mut |event| match &mut view {
+        let played = Journal::existing(place)?.play(&self.info.id, machine, &mut |event| {
+            match &mut view {
                 None => recorder.note(&event),
                 Some(view) => {
                     if let Some(event) = view.event(&event) {
                         recorder.note(&event);
                     }
                 }
-            })?;
+            }
+            ControlFlow::Continue(())
+        })?;
         Ok(match view {
             Some(view) => self.redacted(&recorder, &view, &played),
             None => self.whole(&recorder, &played, bound),
         })
+    }
+
+    /// The first lines of the trace of the whole run: `count` of them or a few more, or all that are certain
+    /// before its end.
+    ///
+    /// # Errors
+    /// The journal can't be read.
+    pub fn first_lines(&self, place: &JournalPlace, count: usize) -> Result<Vec<Value>, JournalError> {
+        let redactor = Redactor::default();
+        let (mut stream, head) = TraceStream::begin(&self.head(self.input.clone()), &redactor);
+        let mut lines = vec![head];
+        let machine = Machine::new(self.code.clone(), self.input.clone(), self.config.clone());
+        let played = Journal::existing(place)?.play(&self.info.id, machine, &mut |event| {
+            lines.extend(stream.note(&event, &self.sources, &redactor));
+            if lines.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(with_records(lines, stream.numbers(), &played.records))
+    }
+
+    /// Facts of a document beside its lines, before anything of the run is read: no findings and no bound.
+    pub fn beginning(&self) -> Value {
+        json!({"bound": null, "findings": [], "run": about(&self.info), "entail": self.version})
     }
 
     /// The program for a page, see [`pictured`].

@@ -109,12 +109,14 @@ export interface RunUpdate {
   /** Number of lines that are as they were. */
   keep: number;
   about: About;
+  /** Number of answers of the run, if these lines are only its first ones. */
+  more?: number;
   lines: string[];
 }
 
-/** A run, or what has changed of it since a revision. */
-export async function run(id: string, have?: string): Promise<RunUpdate> {
-  const query = have ? `?have=${encodeURIComponent(have)}` : "";
+/** A run, or what has changed of it since a revision. If `first` is set, the first lines of a long run are enough. */
+export async function run(id: string, have?: string, first = false): Promise<RunUpdate> {
+  const query = have ? `?have=${encodeURIComponent(have)}` : first ? "?first=true" : "";
   const { text } = await asked(`/api/runs/${encodeURIComponent(id)}${query}`);
   const end = text.indexOf("\n");
   const head = JSON.parse(end < 0 ? text : text.slice(0, end)) as Omit<RunUpdate, "lines">;

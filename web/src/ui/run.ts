@@ -4,7 +4,7 @@ import { h } from "../dom.ts";
 import type { About } from "../protocol.ts";
 import { RunPage } from "../runpage.ts";
 import type { Step } from "../steps.ts";
-import { type AboutUi, Refused, follow, program, run as fetched, send } from "./api.ts";
+import { type AboutUi, Refused, type RunUpdate, follow, program, run as fetched, send } from "./api.ts";
 import { transport } from "./transport.ts";
 import { type View, failed, quoted, stateChip } from "./view.ts";
 
@@ -14,6 +14,7 @@ export function runView(main: HTMLElement, id: string, at: number | null, ui: Ab
   const body = h("section", { "aria-label": "Run" });
   const page = new RunPage(body, { fork: (step, item) => fork(step, item), program: () => program(id), open: transport().open });
   let revision: string | undefined;
+  let isShown = false;
   let isBusy = false;
   let isStale = false;
   let isClosed = false;
@@ -42,25 +43,36 @@ export function runView(main: HTMLElement, id: string, at: number | null, ui: Ab
     return `/api/runs/${encodeURIComponent(id)}/page${query}`;
   };
 
+  function shown(update: RunUpdate): void {
+    if (!isShown || update.about.run?.state !== page.about.run?.state) heading(update.about);
+    page.update(update.about, update.keep, update.lines);
+    if (!isShown) main.replaceChildren(head, live, body);
+    isShown = true;
+  }
+
   async function load(): Promise<void> {
     // What changes while a run is read is read next.
     if (isBusy) return void (isStale = true);
     isBusy = true;
     try {
-      const update = await fetched(id, revision);
+      let update = await fetched(id, revision, !isShown);
       if (isClosed) return;
       const isFirst = revision === undefined;
+      if (update.more) {
+        // A long run takes seconds to read.
+        live.textContent = `Reading the rest of ${update.more.toLocaleString("en")} answers …`;
+        shown(update);
+        update = await fetched(id);
+        if (isClosed) return;
+        live.textContent = "";
+      }
       revision = update.revision;
       // A form that somebody is filling in stays.
       const form = body.querySelector("form");
       if (isFirst || !form) {
-        if (isFirst || update.about.run?.state !== page.about.run?.state) heading(update.about);
-        page.update(update.about, update.keep, update.lines);
+        shown(update);
       } else revision = undefined;
-      if (isFirst) {
-        main.replaceChildren(head, live, body);
-        if (at !== null) page.goTo(at);
-      }
+      if (isFirst && at !== null) page.goTo(at);
       document.documentElement.dataset.revision = update.revision;
     } catch (problem) {
       if (!isClosed) failed(main, problem);

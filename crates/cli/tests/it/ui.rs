@@ -23,6 +23,10 @@ pipeline settle(url: String) -> String {
     let receipt = run pay with { to: to };
     return receipt;
 }
+pipeline greet_all(count: Int) -> String {
+    for n in range(0, count) { let done = greet("bob"); }
+    return "greeted";
+}
 pipeline look(key: String) -> Obj{hello: String, found: String} {
     let hello = greet(key);
     let found = vault(key);
@@ -237,6 +241,26 @@ fn a_page_that_follows_a_run_gets_what_it_lacks() {
     assert!(keep > 0 && more[0]["about"]["run"]["state"] == "failed", "{more:?}");
     let whole_now = browser.run(&format!("/api/runs/{id}"));
     assert_eq!([&whole[1..=keep], &more[1..]].concat(), whole_now[1..]);
+}
+
+#[test]
+fn a_page_gets_the_first_lines_of_a_long_run_first() {
+    let dir = folder(&json!([{"call": "greet", "result": "hi", "repeat": true}]));
+    let long = run(dir.path(), "greet_all", r#"{"count":5000}"#, &[]);
+    let short = run(dir.path(), "greet_all", r#"{"count":10}"#, &[]);
+    let browser = Browser::of(dir.path());
+    let first = browser.run(&format!("/api/runs/{long}?first=true"));
+    assert_eq!((&first[0]["more"], &first[0]["revision"]), (&json!(5000), &json!("")));
+    assert_eq!(first[0]["about"]["run"]["state"], "done");
+    let whole = browser.run(&format!("/api/runs/{long}"));
+    assert!(first.len() > 1000 && first.len() < 2000, "{} lines", first.len());
+    assert_eq!(first[1..], whole[1..first.len()]);
+    assert_eq!(whole.last().unwrap()["result"], "greeted");
+    // It is known by now, and the other one is not long.
+    for id in [&long, &short] {
+        let shown = browser.run(&format!("/api/runs/{id}?first=true"));
+        assert_eq!((&shown[0]["more"], &shown.last().unwrap()["event"]), (&Value::Null, &json!("end")));
+    }
 }
 
 #[test]

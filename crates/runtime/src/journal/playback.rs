@@ -11,6 +11,7 @@ use crate::driver::{answered_with, stated};
 use machine::{Call, CallCount, Machine, Output, Request, RequestId, Response, Stop, StopReason};
 use runs::{Answered, Decider, Event, Finish, Redactor, RunReport, Tokens, Usage, sample};
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// Record of an answer in the journal, without the answer.
@@ -32,7 +33,7 @@ pub struct Played {
     /// The report of the run, as far as it has come. Of a run that has not ended, the result is an error that
     /// says so.
     pub report: RunReport,
-    /// True if the program has ended.
+    /// True if the program has ended, and `events` did not break off.
     pub is_over: bool,
     /// Records of the answers.
     pub records: HashMap<RequestId, AnswerRecord>,
@@ -42,7 +43,7 @@ pub struct Played {
 
 impl Journal {
     /// Plays a run, whether it has ended or not: the machine, which must be that of the run, gets the answers
-    /// of the journal. `events` is called for everything that has happened.
+    /// of the journal. `events` is called for everything that has happened, until it breaks off.
     ///
     /// # Errors
     /// There is no such run, or the file is damaged.
@@ -50,7 +51,7 @@ impl Journal {
         self,
         run: &str,
         mut machine: Machine,
-        events: &mut dyn FnMut(Event),
+        events: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> Result<Played, JournalError> {
         let mut session = self.look(run)?;
         let redactor = Redactor::default();
@@ -66,10 +67,7 @@ impl Journal {
                 Output::Done(result) => break result,
                 Output::Waiting => {
                     is_over = false;
-                    machine.cancel(Stop {
-                        reason: StopReason::Interrupted,
-                        message: "the run has not ended".into(),
-                    });
+                    interrupt(&mut machine, "the run has not ended");
                     continue;
                 }
             };
@@ -83,29 +81,44 @@ impl Journal {
                 Known::Answered(recorded) => recorded.model.clone(),
                 _ => String::new(),
             };
-            events(Event::asked(id, &request, machine.lattice(), &redactor, &model, is_known));
+            let asked = Event::asked(id, &request, machine.lattice(), &redactor, &model, is_known);
+            let mut wanted = events(asked);
             match known {
                 Known::Answered(recorded) => {
                     count(&mut usage, &request);
                     let Recorded { step, written, elapsed, ref by, .. } = *recorded;
                     records.insert(id, AnswerRecord { step, written, elapsed, by: by.clone() });
-                    let response = told(&machine, id, &request, *recorded, &mut usage, events);
+                    let (event, response) = told(&machine, id, &request, *recorded, &mut usage);
+                    if wanted.is_continue() {
+                        wanted = events(event);
+                    }
                     machine.handle(id, response);
                 }
                 Known::Nothing | Known::Begun => {
                     if let Call::Sample { probability, draw } = &request.call {
                         let drawn = sample(seed, *draw, probability);
-                        events(answered(id, Answered::Sample(drawn)));
+                        if wanted.is_continue() {
+                            wanted = events(answered(id, Answered::Sample(drawn)));
+                        }
                         machine.handle(id, Response::Sample(drawn));
                     }
                 }
                 Known::Wrong(why) => differs = differs.or(Some(why)),
+            }
+            if wanted.is_break() {
+                is_over = false;
+                interrupt(&mut machine, "no more of the run is wanted");
             }
         };
         let report =
             RunReport { usage, run: session.id().into(), ..RunReport::of(&mut machine, &redactor, result) };
         Ok(Played { report, is_over, records, differs })
     }
+}
+
+/// Ends a run that is played: nothing is asked further.
+fn interrupt(machine: &mut Machine, why: &str) {
+    machine.cancel(Stop { reason: StopReason::Interrupted, message: why.into() });
 }
 
 /// Counts an answered request.
@@ -118,15 +131,14 @@ fn count(usage: &mut Usage, request: &Request) {
     }
 }
 
-/// Tells of an answer, and counts what it cost. Returns the answer for the machine.
+/// Counts what an answer cost. Returns its event, and the answer for the machine.
 fn told(
     machine: &Machine,
     id: RequestId,
     request: &Request,
     recorded: Recorded,
     usage: &mut Usage,
-    events: &mut dyn FnMut(Event),
-) -> Response {
+) -> (Event, Response) {
     let Recorded { response, by, model, tokens, usd, elapsed, .. } = recorded;
     if matches!(request.call, Call::Model { .. }) {
         usage.input_tokens = usage.input_tokens.saturating_add(tokens.input);
@@ -142,8 +154,7 @@ fn told(
         Response::LabeledTool(_, said) => Some(stated(machine, said)),
         _ => None,
     };
-    events(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
-    response
+    (Event::Answered { id, what, tokens, usd, finish, elapsed, stated }, response)
 }
 
 fn answered(id: RequestId, what: Answered) -> Event {

@@ -12,6 +12,7 @@ use runtime::{
     Scripted, Secret, Session, StorePlace, Stores, Tools, Unfinished,
 };
 use serde_json::json;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -138,7 +139,10 @@ of_each_database! {
 fn play(file: &JournalPlace, id: &str, code: &Arc<Code>) -> (Played, Vec<String>) {
     let machine = Machine::new(code.clone(), None, Config::default());
     let mut events = Vec::new();
-    let played = Journal::existing(file).unwrap().play(id, machine, &mut |e| events.push(format!("{e:?}")));
+    let played = Journal::existing(file).unwrap().play(id, machine, &mut |e| {
+        events.push(format!("{e:?}"));
+        ControlFlow::Continue(())
+    });
     (played.unwrap(), events)
 }
 

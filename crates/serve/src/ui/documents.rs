@@ -15,6 +15,12 @@ const REMEMBERED: usize = 4;
 /// The most bytes of a run that is remembered.
 const MAX_BYTES: usize = 64 << 20;
 
+/// Number of answers from which a run is long.
+const MIN_LONG: u64 = 5_000;
+
+/// Number of lines that a page gets first of a long run.
+const FIRST_LINES: usize = 1_000;
+
 /// A run at some time.
 pub(super) struct Snapshot {
     run: String,
@@ -66,6 +72,23 @@ impl Ui {
         Ok(snapshot)
     }
 
+    /// The first lines of a long run that has to be read, as an update that says so. Without them a page
+    /// would be empty until all is read.
+    pub(super) fn beginning(&self, run: &str) -> Result<Option<String>, Refusal> {
+        let journal = self.journal()?;
+        let info = journal.run(run)?;
+        if info.steps < MIN_LONG || self.documents.find(run, &revision(&journal, run)?).is_some() {
+            return Ok(None);
+        }
+        let Some(kept) = KeptRun::open(&self.journal, run)? else { return Ok(None) };
+        let lines = kept.first_lines(&self.journal, FIRST_LINES)?;
+        let mut about = kept.beginning();
+        about["run"]["state"] =
+            session::report::standing(&journal, &info, !journal.waiting(Some(run))?.is_empty()).into();
+        let head = json!({"revision": "", "keep": 0, "about": about, "more": info.steps});
+        Ok(Some(update_of(&head, &texts(lines))))
+    }
+
     /// A run with its program, if that was kept.
     pub(super) fn document(&self, run: &str) -> Result<(Option<KeptRun>, RunDocument), Refusal> {
         match KeptRun::open(&self.journal, run)? {
@@ -87,14 +110,19 @@ impl Ui {
             |before: &Arc<Snapshot>| before.lines.iter().zip(&now.lines).take_while(|(a, b)| a == b).count();
         let keep = before.as_ref().map_or(0, same);
         let head = json!({"revision": now.revision, "keep": keep, "about": now.about});
-        let mut text = head.to_string();
-        text.reserve(now.lines.iter().skip(keep).map(|line| line.len() + 1).sum());
-        for line in now.lines.iter().skip(keep) {
-            text.push('\n');
-            text.push_str(line);
-        }
-        Ok(text)
+        Ok(update_of(&head, now.lines.get(keep..).unwrap_or_default()))
     }
+}
+
+/// A line about a run, and lines of its trace.
+fn update_of(head: &Value, lines: &[String]) -> String {
+    let mut text = head.to_string();
+    text.reserve(lines.iter().map(|line| line.len() + 1).sum());
+    for line in lines {
+        text.push('\n');
+        text.push_str(line);
+    }
+    text
 }
 
 /// Fewest lines that are written by several threads.

@@ -117,10 +117,12 @@ fn entry(info: &RunInfo, state: &str) -> Value {
     })
 }
 
-/// Query of a run: the revision that the page has.
+/// Query of a run: the revision that the page has, and whether the first lines of a long run are enough.
 #[derive(Deserialize)]
 pub(super) struct ShowQuery {
     have: Option<String>,
+    #[serde(default)]
+    first: bool,
 }
 
 /// A run: a line about it, and the lines of its trace that the page does not have.
@@ -131,7 +133,10 @@ pub(super) async fn show(
 ) -> Result<Response, Refusal> {
     let text = aside(move || {
         let run = ui.whole_name(&run)?;
-        ui.update(&run, query.have.as_deref())
+        match if query.first { ui.beginning(&run)? } else { None } {
+            Some(text) => Ok(text),
+            None => ui.update(&run, query.have.as_deref()),
+        }
     });
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], text.await?).into_response())
 }

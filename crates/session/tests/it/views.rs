@@ -220,6 +220,11 @@ async fn kept(pair: &Pair, program: &Arc<Program>, which: usize, place: &Journal
     Some(kept)
 }
 
+/// Number of requests among the lines of a trace.
+fn requests(lines: &[Json]) -> usize {
+    lines.iter().filter(|line| line["event"] == "request").count()
+}
+
 /// A page for a reader has the same bytes for two runs that the reader must not distinguish: neither a secret
 /// nor a length or a number of secrets is in it.
 #[tokio::test]
@@ -227,7 +232,7 @@ async fn pages_for_a_reader_of_two_worlds_are_the_same() {
     let (pairs, from) = (number("PAGE_PAIRS", 150), number("VIEW_FROM", 0));
     let dir = tempfile::tempdir().unwrap();
     let place = JournalPlace::Directory(dir.path().join("j"));
-    let (mut compared, mut lines, mut left_out) = (0, 0, 0);
+    let (mut compared, mut lines, mut left_out, mut begun) = (0, 0, 0, 0);
     for seed in from..from + pairs {
         let pair = pair(seed);
         if pair.program.is_parallel() {
@@ -238,6 +243,15 @@ async fn pages_for_a_reader_of_two_worlds_are_the_same() {
         let (Some(one), Some(other)) = runs else { continue };
         let runs = [one, other];
         let bound = Pricing::default().bound(&runs[0].code, true);
+        let whole = runs[0].document(&place, &bound, None).unwrap().lines;
+        let certain = runs[0].first_lines(&place, usize::MAX).unwrap();
+        assert_eq!(requests(&certain), requests(&whole));
+        for count in [1, 2, 5, usize::MAX] {
+            let first = runs[0].first_lines(&place, count).unwrap();
+            assert!(whole.starts_with(&first), "pair {seed}: {first:#?}\nare not the first of\n{whole:#?}");
+            assert!(first.len() >= count.min(certain.len()), "pair {seed}: {} of {count}", first.len());
+            begun += usize::from(first.len() < certain.len());
+        }
         for clearance in pair.observers() {
             let reader = Reader { name: "reader".into(), clearance: LabelSpec::Exact(clearance.clone()) };
             let page = |run: &KeptRun| {
@@ -257,8 +271,7 @@ async fn pages_for_a_reader_of_two_worlds_are_the_same() {
                 (one, other) => one && b.1.starts_with(&a.1) || other && a.1.starts_with(&b.1),
             };
             assert!(same, "pair {seed} leaks to {}:\n{a:?}\n{b:?}\n{pair:?}", clearance.to_json());
-            let whole = runs[0].document(&place, &bound, None).unwrap().lines;
-            let all = whole.iter().filter(|line| line["event"] == "request").count();
+            let all = requests(&whole);
             let shown = a.1.iter().filter(|line| line.starts_with(r#"{"event":"request""#)).count();
             compared += 1;
             lines += a.1.len();
@@ -266,5 +279,5 @@ async fn pages_for_a_reader_of_two_worlds_are_the_same() {
         }
     }
     eprintln!("{compared} pages of {pairs} pairs: {lines} lines shown, {left_out} pages leave requests out");
-    assert!(compared > 0 && lines > compared && left_out > 0 && left_out < compared);
+    assert!(compared > 0 && lines > compared && left_out > 0 && left_out < compared && begun > 0);
 }
