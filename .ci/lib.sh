@@ -66,6 +66,13 @@ need() {
         # Debian keeps its programs in a folder of their version.
         postgres) [ -x "$(postgres_bin)/initdb" ] || debian postgresql ;;
         redis) have redis-server || debian redis-server ;;
+        # Restate's server, for tests of runs on an engine.
+        restate)
+            need node
+            npm install --silent --no-audit --no-fund --prefix "$tools/restate" @restatedev/restate-server@1.7.12
+            ENTAIL_RESTATE_SERVER=$(find "$tools/restate/node_modules/@restatedev" -name restate-server -type f -perm -1 -path '*/bin/*' -size +1M | head -n 1)
+            export ENTAIL_RESTATE_SERVER
+            ;;
         model)
             # A build without front ends is enough, unless there is one already.
             local entail=("${CARGO_TARGET_DIR:-target}/debug/entail")

@@ -1,5 +1,11 @@
 //! Definition of the command line's arguments.
 
+#[cfg(feature = "engine")]
+mod engine;
+
+#[cfg(feature = "engine")]
+pub use engine::{EngineAction, EngineArgs, EngineOptions, EngineRunOptions, WorkerArgs};
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum};
 use entries::check::Aspect;
@@ -161,6 +167,12 @@ pub enum Command {
     /// Serve pipelines over HTTP, and as an agent of the A2A protocol.
     #[cfg(feature = "serve")]
     Serve(ServeArgs),
+    /// Run programs for an engine that keeps their runs.
+    #[cfg(feature = "engine")]
+    Worker(WorkerArgs),
+    /// Start and stop an engine on this machine, for development.
+    #[cfg(feature = "engine")]
+    Engine(EngineArgs),
     /// Show the runs of a journal in a browser, and answer what they ask.
     #[cfg(feature = "serve")]
     Ui(UiArgs),
@@ -211,6 +223,20 @@ pub struct RunArgs {
     /// Options of journals and recordings.
     #[command(flatten)]
     pub journal: JournalArgs,
+    /// Options of engines.
+    #[cfg(feature = "engine")]
+    #[command(flatten)]
+    pub engine: EngineRunOptions,
+}
+
+impl RunArgs {
+    /// Returns whether the run is on an engine.
+    pub fn has_engine(&self) -> bool {
+        #[cfg(feature = "engine")]
+        return self.engine.engine.engine.is_some();
+        #[cfg(not(feature = "engine"))]
+        false
+    }
 }
 
 /// `entail plan`.
@@ -740,6 +766,10 @@ pub struct RunsArgs {
     /// The journal: a directory, a recording, or the address of a Postgres server.
     #[arg(long, global = true, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
+    /// The engine that keeps the runs, by the address of its admin API.
+    #[cfg(feature = "engine")]
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "journal")]
+    pub engine: Option<String>,
 }
 
 /// `entail verify`.
@@ -815,6 +845,12 @@ pub enum RunsAction {
         #[arg(long, value_name = "JSON")]
         response: String,
     },
+    /// Cancel a run of an engine.
+    #[cfg(feature = "engine")]
+    Cancel {
+        /// The run.
+        run: String,
+    },
     /// Look at the whole file: whether every program, request, answer and message is what was written.
     Check,
     /// Delete runs.
@@ -861,6 +897,20 @@ pub struct ApproveArgs {
     /// The journal: a directory, a file, or the address of a Postgres server.
     #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
+    /// Options of engines.
+    #[cfg(feature = "engine")]
+    #[command(flatten)]
+    pub engine: EngineOptions,
+}
+
+impl ApproveArgs {
+    /// Returns whether an engine keeps the run.
+    pub fn has_engine(&self) -> bool {
+        #[cfg(feature = "engine")]
+        return self.engine.engine.is_some();
+        #[cfg(not(feature = "engine"))]
+        false
+    }
 }
 
 /// `entail eval`.
@@ -1181,6 +1231,10 @@ pub struct TraceArgs {
     /// The journal of a run: a directory, a recording, or the address of a Postgres server.
     #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,
+    /// The engine that keeps the run, by the address of its admin API.
+    #[cfg(feature = "engine")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["input", "pipeline", "journal", "step", "why", "timeline", "html", "for"])]
+    pub engine: Option<String>,
     /// Show everything about one request.
     #[arg(long, value_name = "N", conflicts_with = "timeline")]
     pub step: Option<usize>,

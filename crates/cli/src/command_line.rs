@@ -92,25 +92,38 @@ pub fn this_program() -> std::io::Result<(std::path::PathBuf, Vec<OsString>)> {
 }
 
 /// Commands with the feature that each needs, and whether this build has it.
-const OPTIONAL_COMMANDS: [(&str, &str, bool); 8] = [
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 10] = [
     ("audit", "frameworks", cfg!(feature = "frameworks")),
     ("convert", "frameworks", cfg!(feature = "frameworks")),
+    ("engine", "engine", cfg!(feature = "engine")),
     ("guard", "mcp", cfg!(feature = "mcp")),
     ("lint", "frameworks", cfg!(feature = "frameworks")),
     ("lsp", "lsp", cfg!(feature = "lsp")),
     ("mcp", "mcp", cfg!(feature = "mcp")),
     ("plan", "plans", cfg!(feature = "plans")),
     ("serve", "serve", cfg!(feature = "serve")),
+    ("worker", "engine", cfg!(feature = "engine")),
 ];
 
-/// Tells which feature is missing if the command exists in other builds only.
+/// Tells which feature is missing if the command or the option exists in other builds only.
 fn name_feature(error: &mut clap::Error) {
+    let feature_missing = |feature: &str| {
+        let help =
+            format!("this program was built without `{feature}`; build it with `--features {feature}`");
+        ContextValue::StyledStrs(vec![help.into()])
+    };
+    if let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
+        && given == "--engine"
+        && !cfg!(feature = "engine")
+    {
+        error.insert(ContextKind::Suggested, feature_missing("engine"));
+        error.remove(ContextKind::SuggestedArg);
+        return;
+    }
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let absent = |(command, _, is_present): &&(&str, &str, bool)| command == given && !is_present;
     if let Some((_, feature, _)) = OPTIONAL_COMMANDS.iter().find(absent) {
-        let help =
-            format!("this program was built without `{feature}`; build it with `--features {feature}`");
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![help.into()]));
+        error.insert(ContextKind::Suggested, feature_missing(feature));
         error.remove(ContextKind::SuggestedSubcommand);
     }
 }
@@ -137,6 +150,10 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         Command::Convert(args) => commands::convert::convert(ui, &args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::serve(ui, &args),
+        #[cfg(feature = "engine")]
+        Command::Worker(args) => commands::engine::worker(ui, &args),
+        #[cfg(feature = "engine")]
+        Command::Engine(args) => commands::engine::engine(ui, &args),
         #[cfg(feature = "serve")]
         Command::Ui(args) => commands::ui::ui(ui, &args),
         #[cfg(feature = "mcp")]

@@ -67,6 +67,38 @@ pub fn cancels(run: CancellationToken) {
     *RUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(run);
 }
 
+/// Waits until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
+#[cfg(any(feature = "engine", feature = "serve"))]
+pub async fn stopped(stop: CancellationToken) {
+    for end in [false, true] {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminated.recv() => {}
+            }
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            return;
+        }
+        if end {
+            std::process::exit(130);
+        }
+        stop.cancel();
+    }
+}
+
+/// Waits until a signal has come.
+#[cfg(feature = "engine")]
+pub async fn wait() {
+    let cancel = CancellationToken::new();
+    cancels(cancel.clone());
+    cancel.cancelled().await;
+}
+
 /// Carries something out until it is done or canceled; `None` if it was canceled. Processes that it started
 /// end with the runtime.
 pub fn unless_canceled<T>(runtime: &Runtime, work: impl Future<Output = T>) -> Option<T> {

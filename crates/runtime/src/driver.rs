@@ -1,8 +1,11 @@
 //! The loop around the machine.
 
+mod entered;
+
 use crate::approve::{Approval, ApprovalArg, Approver, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost, most_cost};
 use crate::deadline::Clocks;
+use crate::engine::EngineRun;
 use crate::event::{HandlerNote, HandlerNotes, Progress};
 use crate::history::{History, RequestLabels};
 use crate::immediate::Immediate;
@@ -15,6 +18,7 @@ use crate::settings::Routed;
 use crate::tools::{ToolAnswer, ToolError};
 use crate::{Limits, Models, Stores, Tools};
 use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, ToolDecl, py};
+use entered::EnteredRequests;
 use machine::{
     Call, CallCount, ErrorCode, Failure, Machine, Messages, NOBODY, Output, Reified, Request, RequestId,
     Response, Stop, StopReason,
@@ -57,6 +61,8 @@ pub struct Handlers {
     pub run: Option<String>,
     /// Journal that records or supplies the answers. A session is for one run.
     pub journal: Option<Arc<Mutex<Session>>>,
+    /// Engine that keeps the answers instead of a journal.
+    pub engine: Option<EngineRun>,
     /// True if the run in the journal goes on after the program: [`end_run`] writes its end. The programs of
     /// such a run have different strands ([`machine::Config::strand`]).
     pub continues: bool,
@@ -78,6 +84,7 @@ impl Handlers {
             seed: 0,
             run: None,
             journal: None,
+            engine: None,
             continues: false,
             history: None,
         }
@@ -125,12 +132,15 @@ pub fn run<'a>(
     cancel: &'a CancellationToken,
     events: &'a mut (dyn FnMut(Event) + Send + 'a),
 ) -> impl Future<Output = RunReport> + Send + 'a {
-    let run = match &handlers.journal {
-        Some(session) => lock(session).id().into(),
-        None => handlers.run.clone().unwrap_or_else(journal::new_id).into(),
+    let entered = handlers.engine.clone().map(EnteredRequests::new);
+    let run = match (&handlers.journal, &entered) {
+        (Some(session), _) => lock(session).id().into(),
+        (None, Some(entered)) => entered.id(),
+        (None, None) => handlers.run.clone().unwrap_or_else(journal::new_id).into(),
     };
     // A resumed run keeps the time of its start.
     let began = handlers.journal.as_ref().map(|session| lock(session).created());
+    let began = began.or(entered.as_ref().map(|entered| entered.created()));
     let stores = handlers.stores.begin(machine.stores(), began).unwrap_or_else(|message| {
         machine.cancel(Stop { reason: StopReason::Configuration, message });
         handlers.stores.clone()
@@ -152,6 +162,7 @@ pub fn run<'a>(
         queue: None,
         under_way: InFlight::default(),
         keeping: handlers.journal.is_some().then(Box::default),
+        entered,
         said: None,
         clocks: Clocks::default(),
         timer: None,
@@ -223,6 +234,8 @@ struct Driver<'a> {
     under_way: InFlight,
     /// Only if there is a journal.
     keeping: Option<Box<PendingRecords>>,
+    /// Only if there is an engine.
+    entered: Option<Box<EnteredRequests>>,
     /// Only if a model has said something that must be repeated as it was.
     said: Option<Box<provider::VerbatimReplies>>,
     clocks: Clocks,
@@ -255,6 +268,7 @@ impl<'a> Driver<'a> {
         loop {
             match self.poll() {
                 Output::Done(result) => return NextStep::Ended(result.map_err(Box::new)),
+                Output::Request(id, request) if self.has_engine() => self.enter(id, request),
                 Output::Request(id, request) => {
                     let known = self.answered_before(id, &request) || self.answered_earlier(id, &request);
                     if !known && !self.is_too_much(id, &request) {
@@ -275,7 +289,9 @@ impl<'a> Driver<'a> {
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         if !all {
-            return self.look_once(canceled, cx);
+            // What an engine tells moves the machine, so it is heard when that waits.
+            let looked = self.look_once(canceled, cx);
+            return if looked.is_pending() { self.poll_engine(cx) } else { looked };
         }
         while !self.ended && self.look_once(canceled.as_mut(), cx).is_ready() {}
         Poll::Ready(())
@@ -292,9 +308,7 @@ impl<'a> Driver<'a> {
         }
         let time_is_up = self.time_is_up(cx);
         if time_is_up && self.deadline().is_some_and(|d| Instant::now() >= d) {
-            let seconds = self.limits.timeout.unwrap_or_default().as_secs_f64();
-            let message = format!("the run took longer than the limit of {seconds} s");
-            self.end_from_outside(StopReason::TimeLimit, message);
+            self.too_long();
             return Poll::Ready(());
         }
         if let Poll::Ready((id, note)) = self.notes.poll(cx) {
@@ -329,8 +343,24 @@ impl<'a> Driver<'a> {
         self.limits.timeout.is_some() || !request.deadlines.is_empty()
     }
 
+    /// Ends the run, which has used up its time.
+    fn too_long(&mut self) {
+        let seconds = self.limits.timeout.unwrap_or_default().as_secs_f64();
+        let message = format!("the run took longer than the limit of {seconds} s");
+        self.end_from_outside(StopReason::TimeLimit, message);
+    }
+
+    /// The time that counts for limits.
+    fn now(&self) -> Instant {
+        self.entered.as_ref().map_or_else(Instant::now, |entered| entered.now(self.begun))
+    }
+
     /// Returns true if a time limit has passed. Otherwise registers a wake-up for the next limit.
     fn time_is_up(&mut self, cx: &mut Context<'_>) -> bool {
+        // An engine has its own timers.
+        if self.has_engine() {
+            return false;
+        }
         let Some(next) = self.deadline().into_iter().chain(self.clocks.next()).min() else {
             self.timer = None;
             return false;
@@ -384,7 +414,8 @@ impl<'a> Driver<'a> {
     /// Lets the machine work; what can be answered at once is.
     fn poll(&mut self) -> Output {
         // Answers go into the journal first, and earlier answers are looked for.
-        if self.handlers.journal.is_some() || self.handlers.history.is_some() {
+        let kept = self.handlers.journal.is_some() || self.has_engine();
+        if kept || self.handlers.history.is_some() {
             return self.machine.poll();
         }
         let room = self.under_way.len() < self.limits.in_flight.max(1);
@@ -408,14 +439,7 @@ impl<'a> Driver<'a> {
                 self.answered(id, Answered::Late, now);
                 self.respond(id, Response::Late(which), now);
             }
-            None => {
-                // Mostly nothing is before it.
-                let queued = self.queue.as_ref().is_some_and(|q| !q.is_empty());
-                if queued || matches!(self.begin(id, &request), StartResult::NotYet) {
-                    self.queue.get_or_insert_default().push_back((id, request));
-                    self.begin_all();
-                }
-            }
+            None => self.queue_up(id, request),
         }
     }
 
@@ -452,28 +476,38 @@ impl<'a> Driver<'a> {
                 if tool.effect != EffectClass::Write || self.handlers.tools.is_idempotent(tool) {
                     return false;
                 }
-                let name = tool.name.clone();
-                let what = format!(
-                    "the run was interrupted while the tool `{name}` was at work; whether it has done what it was called for is not known"
-                );
-                match unfinished {
-                    Unfinished::Retry => false,
-                    Unfinished::Fail => {
-                        self.asked(id, request, "");
-                        self.keep(id, request);
-                        self.tool_answered(id, Err(ToolError::Failed(what)).into(), Instant::now());
-                        true
-                    }
-                    Unfinished::Ask => {
-                        self.asked(id, request, "");
-                        let help = "check its effects, then resume with `--unfinished retry` to call it again or with `--unfinished fail` to fail the call; a \
-                             handler with `idempotent = true` is called again with the same idempotency key";
-                        self.end(id, StopReason::Unfinished, format!("{what} (help: {help})"));
-                        true
-                    }
-                }
+                self.is_given_up(id, request, tool, unfinished)
             }
         }
+    }
+
+    /// Sees to a call that was under way when the run was interrupted; returns false if it is made again.
+    fn is_given_up(
+        &mut self,
+        id: RequestId,
+        request: &Request,
+        tool: &ToolDecl,
+        unfinished: Unfinished,
+    ) -> bool {
+        let what = format!(
+            "the run was interrupted while the tool `{}` was at work; whether it has done what it was called for is not known",
+            tool.name
+        );
+        match unfinished {
+            Unfinished::Retry => return false,
+            Unfinished::Fail => {
+                self.asked(id, request, "");
+                self.keep(id, request);
+                self.tool_answered(id, Err(ToolError::Failed(what)).into(), Instant::now());
+            }
+            Unfinished::Ask => {
+                self.asked(id, request, "");
+                let help = "check its effects, then resume with `--unfinished retry` to call it again or with `--unfinished fail` to fail the call; a \
+                     handler with `idempotent = true` is called again with the same idempotency key";
+                self.end(id, StopReason::Unfinished, format!("{what} (help: {help})"));
+            }
+        }
+        true
     }
 
     /// The answer of an earlier run for the same request, if it is reused.
@@ -623,10 +657,11 @@ impl<'a> Driver<'a> {
 
     /// Gives up what is late by now; whether there was anything.
     fn give_up_late(&mut self) -> bool {
-        let now = Instant::now();
+        let now = self.now();
         let mut any = false;
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
+            let mut sent = true;
             match self.under_way.give_up(id) {
                 Some(OpenRequest { begun, what: RequestKind::Model(model), text, .. }) => {
                     let OpenModel { reserve, provider, spent, .. } = model;
@@ -640,16 +675,21 @@ impl<'a> Driver<'a> {
                 }
                 Some(open) => self.answered(id, Answered::Late, open.begun),
                 None => {
+                    sent = false;
                     if let Some(queue) = &mut self.queue
                         && let Some(at) = queue.iter().position(|(queued, _)| *queued == id)
                         && let Some((_, request)) = queue.remove(at)
                     {
                         self.asked(id, &request, "");
-                        self.answered(id, Answered::Late, now);
+                        self.answered(id, Answered::Late, Instant::now());
+                        sent = true;
                     }
                 }
             }
-            self.respond(id, Response::Late(which), now);
+            match self.has_engine() {
+                true => self.late(id, which, sent),
+                false => self.respond(id, Response::Late(which), now),
+            }
         }
         if any {
             self.begin_all();
@@ -664,6 +704,13 @@ impl<'a> Driver<'a> {
 
     /// Gives the machine a response, once it is in the journal.
     fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
+        if self.has_engine() {
+            if let Some(response) = self.hand_over(id, response, &spent) {
+                self.clocks.answered(id, self.now());
+                self.machine.handle(id, response);
+            }
+            return;
+        }
         self.clocks.answered(id, Instant::now());
         self.note_answer(id, &response);
         let redactor = &self.redactor().for_records();
@@ -801,7 +848,7 @@ impl<'a> Driver<'a> {
                     self.stop(id, message, begun);
                     return StartResult::Begun;
                 }
-                let key = request.call_id.map(|call| Session::key(&self.run, &tool.name, call));
+                let key = request.call_id.map(|call| self.key(&tool.name, call));
                 if key.is_some()
                     && let Some(session) = &self.handlers.journal
                     && let Some(noted) =
@@ -926,6 +973,14 @@ impl<'a> Driver<'a> {
             }
         }
         StartResult::Begun
+    }
+
+    /// The idempotency key of a call.
+    fn key(&self, tool: &str, call: u64) -> String {
+        match &self.entered {
+            Some(entered) => Session::key(&entered.scope(), tool, call),
+            None => Session::key(&self.run, tool, call),
+        }
     }
 
     /// Removes a request that was completed, or a canceled one that has ended.

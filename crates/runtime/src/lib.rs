@@ -40,6 +40,7 @@ mod budget;
 mod config;
 mod deadline;
 mod driver;
+mod engine;
 mod environment;
 mod event;
 mod histogram;
@@ -73,6 +74,7 @@ pub use approve::{Approval, ApprovalArg, Approver};
 pub use budget::Limits;
 pub use config::{ConfigError, ConfigErrorKind};
 pub use driver::{Handlers, end_run, run, run_end};
+pub use engine::{Engine, EngineEvent, EngineRun, EngineStep, StepKind};
 pub use environment::Environment;
 pub use event::Progress;
 pub use histogram::{Histogram, TIME_BOUNDS};
@@ -80,9 +82,9 @@ pub use history::{History, MadeCall};
 pub use interpreter::{INTERPRETER, Interpreter, InterpreterError};
 pub use journal::{
     AFTER_RUN, AnswerRecord, Answers, ApprovalDesk, Authority, Change, Checked, Damage, DayUse, Decision,
-    Forged, Forgery, Journal, JournalError, JournalPlace, KeptEntry, KeptMessages, KeptQuestion, KeptRun,
-    POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, RunCursor, RunFilter, RunIdentity, RunInfo, RunStatus,
-    Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
+    EngineQuestion, Forged, Forgery, Journal, JournalError, JournalPlace, KeptEntry, KeptMessages,
+    KeptQuestion, KeptRun, POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, RunCursor, RunFilter, RunIdentity,
+    RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt};
 pub use mcp::{ApprovedTool, McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label, toml_problem};

@@ -85,7 +85,7 @@ pub mod view;
 pub use entries::{machine_config, refusal};
 pub use error::{Error, SettingsError};
 pub use run::{
-    Approvals, EndedRun, Follows, JournalMode, JournalOptions, PreparedRun, RunEvent, RunOptions, RunSpec,
-    Session, handlers,
+    Approvals, EndedRun, EngineStart, Follows, JournalMode, JournalOptions, PreparedRun, RunEvent,
+    RunOptions, RunSpec, Session, handlers,
 };
 pub use settings::Settings;

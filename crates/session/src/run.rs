@@ -18,9 +18,9 @@ use diagnostics::Sources;
 use entries::machine_config;
 use machine::{Config, Machine};
 use runtime::{
-    AFTER_RUN, ApprovalDesk, Approver, CancellationToken, ConfigError, Event, Handlers, History, Journal,
-    JournalError, JournalPlace, Limits, ModelSettings, Models, POLICY_TEXT, Pins, Redactor, RunIdentity,
-    RunReport, Telemetry, TelemetryOptions, Tools, Unfinished,
+    AFTER_RUN, ApprovalDesk, Approver, CancellationToken, ConfigError, EngineRun, Event, Handlers, History,
+    Journal, JournalError, JournalPlace, Limits, ModelSettings, Models, POLICY_TEXT, Pins, Redactor,
+    RunIdentity, RunReport, Telemetry, TelemetryOptions, Tools, Unfinished,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -135,6 +135,19 @@ pub enum JournalMode {
         /// Treatment of calls that were in flight and may have changed the world.
         unfinished: Unfinished,
     },
+    /// An engine keeps the answers.
+    Engine(EngineStart),
+}
+
+/// A run whose answers an engine keeps, as it was begun there.
+#[derive(Clone, Debug)]
+pub struct EngineStart {
+    /// The engine, and what the run needs beside it.
+    pub run: EngineRun,
+    /// Seed of random choices.
+    pub seed: u64,
+    /// The most evaluation steps.
+    pub fuel: Option<u64>,
 }
 
 impl JournalMode {
@@ -145,14 +158,17 @@ impl JournalMode {
 
     /// Returns whether what happens is written.
     fn writes(&self) -> bool {
-        !matches!(self, JournalMode::Off | JournalMode::Replay { .. })
+        !matches!(self, JournalMode::Off | JournalMode::Replay { .. } | JournalMode::Engine(_))
     }
 
     /// The journal in which questions wait for an answer; `None` if they can't.
     fn waiting_room(&self) -> Option<&JournalPlace> {
         match self {
             JournalMode::Begin(place) | JournalMode::Resume { place, .. } => Some(place),
-            JournalMode::Off | JournalMode::Record(_) | JournalMode::Replay { .. } => None,
+            JournalMode::Off
+            | JournalMode::Record(_)
+            | JournalMode::Replay { .. }
+            | JournalMode::Engine(_) => None,
         }
     }
 }
@@ -345,6 +361,10 @@ impl Session {
             }
         }
         let mut handlers = self.handlers(models);
+        if let Some(JournalOptions { mode: JournalMode::Engine(start), .. }) = &journal {
+            (seed, fuel) = (start.seed, start.fuel);
+            handlers.engine = Some(start.run.clone());
+        }
         handlers.seed = seed;
         handlers.stream = stream;
         let has_approver = approver.is_some();
@@ -472,7 +492,7 @@ fn open(
     redactor: &Redactor,
 ) -> Result<Option<runtime::Session>, JournalError> {
     Ok(Some(match mode {
-        JournalMode::Off => return Ok(None),
+        JournalMode::Off | JournalMode::Engine(_) => return Ok(None),
         JournalMode::Record(file) => Journal::open(file)?.record(about, redactor)?,
         JournalMode::Replay { place, run } => {
             let journal = Journal::existing(place)?;

@@ -22,6 +22,10 @@ pub fn approve(ui: &Ui, args: &ApproveArgs) -> Exit {
         Ok(approvers) => approvers,
         Err(exit) => return exit,
     };
+    #[cfg(feature = "engine")]
+    if args.has_engine() {
+        return super::engine::approve(ui, args, &approvers);
+    }
     let place = match crate::setup::journal(ui, &args.journal) {
         Ok(place) => place.or_file(),
         Err(exit) => return exit,
@@ -58,7 +62,21 @@ fn act(
 ) -> Result<Exit, JournalError> {
     let mut journal = Journal::existing(place)?.with_approvers(approvers.clone());
     let run = journal.run(args.run.as_deref().unwrap_or_default())?.id;
-    let mut waiting = journal.waiting(Some(&run))?;
+    let waiting = journal.waiting(Some(&run))?;
+    answer(ui, args, &run, waiting, approvers, |w, decision, key| {
+        journal.decide(&w.token, decision, &Authority::Key(key))
+    })
+}
+
+/// Has a person answer the questions of a run, and passes each answer on.
+pub(super) fn answer(
+    ui: &Ui,
+    args: &ApproveArgs,
+    run: &str,
+    mut waiting: Vec<Waiting>,
+    approvers: &Approvers,
+    mut decide: impl FnMut(&Waiting, &Decision, &SigningKey) -> Result<(), JournalError>,
+) -> Result<Exit, JournalError> {
     if let Some(wanted) = &args.request {
         waiting.retain(|w| w.token.starts_with(wanted.as_str()));
     }
@@ -109,7 +127,7 @@ fn act(
                 Err(problem) => return Ok(ui.usage(&problem.message, problem.help.as_deref())),
             },
         };
-        journal.decide(&w.token, &decision, &Authority::Key(key))?;
+        decide(w, &decision, key)?;
         let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
         if ui.is_json() {
             let said = json!({"run": w.run, "request": w.token, "verdict": verdict, "by": key.name()});
@@ -121,7 +139,11 @@ fn act(
     if left == waiting.len() {
         return Ok(Exit::Failed);
     }
-    ui.note(&format!("the run continues if its process is alive; otherwise resume it with `--resume {run}`"));
+    if !args.has_engine() {
+        ui.note(&format!(
+            "the run continues if its process is alive; otherwise resume it with `--resume {run}`"
+        ));
+    }
     Ok(Exit::Done)
 }
 

@@ -12,6 +12,8 @@ mod compile_stats;
 pub mod convert;
 pub mod cost;
 pub mod dist;
+#[cfg(feature = "engine")]
+pub mod engine;
 mod equiv;
 pub mod explain;
 pub mod fmt;
@@ -64,6 +66,7 @@ pub fn version(ui: &Ui) -> Exit {
     // Set by the build script.
     let commit = option_env!("ENTAIL_COMMIT").unwrap_or("unknown");
     let features: Vec<&str> = [
+        ("engine", cfg!(feature = "engine")),
         ("frameworks", cfg!(feature = "frameworks")),
         ("local", cfg!(feature = "local")),
         ("lsp", cfg!(feature = "lsp")),

@@ -48,6 +48,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
     };
     let journal = &args.journal;
     if journal.replay.is_none()
+        && !args.has_engine()
         && let Err(exit) = before_run(ui, &sources, &session, Kind::of(&args.file), runnable, policy.as_ref())
     {
         return exit;
@@ -71,6 +72,10 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
             Err(exit) => return exit,
         }
     };
+    #[cfg(feature = "engine")]
+    if args.has_engine() {
+        return on_engine(ui, &session, args, &runnable.name, input.as_ref());
+    }
     let options = match journal.options(ui) {
         Ok(options) => options,
         Err(exit) => return exit,
@@ -115,6 +120,27 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         }
     }
     conclude(ui, &report, &bound)
+}
+
+/// Begins a run on an engine. Its world is the worker's.
+#[cfg(feature = "engine")]
+fn on_engine(ui: &Ui, session: &Session, args: &RunArgs, entry: &str, input: Option<&Data>) -> Exit {
+    let journal = &args.journal;
+    if journal.journal.is_some()
+        || journal.record.is_some()
+        || journal.replay.is_some()
+        || journal.resume.is_some()
+    {
+        return ui.usage("an engine keeps the run, so it has no journal or recording", None);
+    }
+    let redactor = match session.any_models() {
+        Ok(models) => models.redactor().for_records(),
+        Err(e) => return refuse_config(ui, &e),
+    };
+    if input.is_some_and(|input| redactor.finds(&input.to_json())) {
+        return ui.usage("the input holds a secret of the environment, which no engine may keep", None);
+    }
+    super::engine::run(ui, &args.engine, &args.file, entry, input)
 }
 
 /// The options of a run without which its program would be another one, or would be answered by others.

@@ -9,6 +9,10 @@ use session::report::standing;
 
 /// Runs `entail runs`.
 pub fn runs(ui: &Ui, args: &RunsArgs) -> Exit {
+    #[cfg(feature = "engine")]
+    if let Some(engine) = &args.engine {
+        return super::engine::list(ui, engine, &args.action);
+    }
     let approvers = match crate::setup::approvers(ui) {
         Ok(approvers) => approvers,
         Err(exit) => return exit,
@@ -79,6 +83,11 @@ fn act(ui: &Ui, args: &RunsArgs, place: &JournalPlace, approvers: Approvers) -> 
             })?;
             let id = journal.fork(run, *at, &response)?;
             ui.result(&if ui.is_json() { json!({"run": id}).to_string() } else { id });
+        }
+        #[cfg(feature = "engine")]
+        RunsAction::Cancel { .. } => {
+            let help = "Ctrl-C in its terminal, or the server that it belongs to, cancels a run of a journal";
+            return Ok(ui.usage("a run is canceled on an engine: name it with `--engine URL`", Some(help)));
         }
         RunsAction::Check => {
             let checked = journal.check()?;

@@ -2,6 +2,7 @@
 
 use super::server::{log, service};
 use crate::args::{LogArg, ServeArgs};
+use crate::interrupt::stopped;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::http::{HttpOptions, HttpServer};
@@ -129,27 +130,4 @@ async fn listen(
     tokio::spawn(stopped(stop.clone()));
     server.run(stop).await;
     Exit::Done
-}
-
-/// Waits until Ctrl-C is pressed or the process is asked to end. A second time ends it at once.
-pub(super) async fn stopped(stop: CancellationToken) {
-    for end in [false, true] {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let Ok(mut terminated) = signal(SignalKind::terminate()) else { return };
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminated.recv() => {}
-            }
-        }
-        #[cfg(not(unix))]
-        if tokio::signal::ctrl_c().await.is_err() {
-            return;
-        }
-        if end {
-            std::process::exit(130);
-        }
-        stop.cancel();
-    }
 }

@@ -53,6 +53,10 @@ impl Traced {
 
 /// Runs the command.
 pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
+    #[cfg(feature = "engine")]
+    if let Some(engine) = &args.engine {
+        return super::engine::trace(ui, engine, &args.file);
+    }
     if args.reader.is_some() && !is_run(args) {
         let help = "`entail run FILE --journal DIR` keeps runs; name one by the beginning of its identifier";
         return ui.usage("`--for` shows runs of a journal", Some(help));

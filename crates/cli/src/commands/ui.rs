@@ -1,8 +1,8 @@
 //! `entail ui`: the runs of a journal in a browser.
 
-use super::serve::stopped;
 use super::trace::write_page;
 use crate::args::UiArgs;
+use crate::interrupt::stopped;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::Error;

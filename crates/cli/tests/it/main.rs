@@ -6,6 +6,8 @@ mod audit_tools;
 mod cli;
 mod contract;
 mod docs;
+#[cfg(feature = "engine")]
+mod engine;
 mod guard;
 #[cfg(all(unix, feature = "mcp", feature = "serve"))]
 mod guard_http;

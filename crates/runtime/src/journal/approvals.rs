@@ -82,7 +82,7 @@ impl Decision {
         }
     }
 
-    fn result(self) -> Result<(), String> {
+    pub(super) fn result(self) -> Result<(), String> {
         match self {
             Decision::Approve => Ok(()),
             Decision::Deny(None) => Err("it was refused".into()),
@@ -282,13 +282,13 @@ impl Forgery {
 
 /// A row of the table of answers.
 #[derive(Clone, Debug)]
-struct Answer {
-    token: String,
-    verdict: String,
-    reason: Option<String>,
-    approver: String,
-    decided: i64,
-    signature: Vec<u8>,
+pub(super) struct Answer {
+    pub(super) token: String,
+    pub(super) verdict: String,
+    pub(super) reason: Option<String>,
+    pub(super) approver: String,
+    pub(super) decided: i64,
+    pub(super) signature: Vec<u8>,
 }
 
 impl Answer {
@@ -318,7 +318,7 @@ impl Answer {
         .with(self.signature.clone())
     }
 
-    fn signed(token: &str, decision: &Decision, decided: i64, key: &SigningKey) -> Answer {
+    pub(super) fn signed(token: &str, decision: &Decision, decided: i64, key: &SigningKey) -> Answer {
         let (verdict, reason) = decision.parts();
         let mut answer = Answer {
             token: token.to_string(),
@@ -341,7 +341,12 @@ impl Answer {
     }
 
     /// Returns the decision of the answer, if an approver gave it while the question could be answered.
-    fn decision(&self, approvers: &Approvers, asked: i64, expires: i64) -> Result<Decision, Forgery> {
+    pub(super) fn decision(
+        &self,
+        approvers: &Approvers,
+        asked: i64,
+        expires: i64,
+    ) -> Result<Decision, Forgery> {
         let key = approvers.key(&self.approver).ok_or(Forgery::Approver)?;
         if !key.verifies(&self.message(), &self.signature) {
             return Err(Forgery::Signature);
@@ -376,17 +381,17 @@ fn first_answer(
 
 /// A row of the table of questions.
 #[derive(Clone, Debug)]
-struct QuestionRow {
-    run: String,
-    id: RequestId,
-    token: String,
-    tool: String,
-    args: String,
-    channel: String,
-    is_decided: Option<bool>,
-    asked: i64,
-    expires: i64,
-    used: bool,
+pub(super) struct QuestionRow {
+    pub(super) run: String,
+    pub(super) id: RequestId,
+    pub(super) token: String,
+    pub(super) tool: String,
+    pub(super) args: String,
+    pub(super) channel: String,
+    pub(super) is_decided: Option<bool>,
+    pub(super) asked: i64,
+    pub(super) expires: i64,
+    pub(super) used: bool,
 }
 
 impl QuestionRow {
@@ -423,11 +428,17 @@ impl QuestionRow {
     }
 
     /// Returns whether the row is as the run wrote it.
-    fn is_intact(&self) -> bool {
+    pub(super) fn is_intact(&self) -> bool {
         self.token == self.name()
     }
 
-    fn of(run: &str, id: RequestId, approval: &Approval, asked: i64, lifetime: i64) -> QuestionRow {
+    pub(super) fn of(
+        run: &str,
+        id: RequestId,
+        approval: &Approval,
+        asked: i64,
+        lifetime: i64,
+    ) -> QuestionRow {
         let arg = |a: &crate::ApprovalArg| json!({"name": &*a.name, "value": data_json(&a.value), "label": data_json(&a.label)});
         let args: Json = approval.args.iter().map(arg).collect();
         let mut question = QuestionRow {
@@ -478,7 +489,7 @@ impl QuestionRow {
         first_answer(db, approvers, (&self.token, self.asked, self.expires))
     }
 
-    fn waiting(self) -> Waiting {
+    pub(super) fn waiting(self) -> Waiting {
         let args = parse(&self.args).unwrap_or_default();
         let channel = parse(&self.channel).unwrap_or_default();
         let QuestionRow { run, id, token, tool, is_decided, asked, expires, .. } = self;
@@ -505,6 +516,22 @@ fn of_token(db: &dyn Database, token: &str) -> Result<Vec<QuestionRow>, DbError>
 /// A question was answered.
 fn used(token: &str, now: i64) -> Statement {
     Statement::new("UPDATE approvals SET used = ?2 WHERE token = ?1").with(token).with(now)
+}
+
+impl Approvers {
+    /// Checks that the answers that this key signs count.
+    pub(super) fn includes(&self, key: &SigningKey) -> Result<(), JournalError> {
+        if self.key(key.name()) == Some(&key.public()) {
+            return Ok(());
+        }
+        let what = format!("`{}` is not an approver or has another key", key.name());
+        let help = format!(
+            "add `[approvers.{}]` with `key = \"{}\"` to `entail.toml`; a run that has begun keeps the approvers that it had",
+            key.name(),
+            key.public()
+        );
+        Err(JournalError::new(what).with_help(help))
+    }
 }
 
 impl Journal {
@@ -583,15 +610,7 @@ impl Journal {
                 if answers.give(token, held) { Ok(()) } else { Err(answered()) }
             }
             Authority::Key(key) => {
-                if self.approvers.key(key.name()) != Some(&key.public()) {
-                    let what = format!("`{}` is not an approver or has another key", key.name());
-                    let help = format!(
-                        "add `[approvers.{}]` with `key = \"{}\"` to `entail.toml`; a run that has begun keeps the approvers that it had",
-                        key.name(),
-                        key.public()
-                    );
-                    return Err(JournalError::new(what).with_help(help));
-                }
+                self.approvers.includes(key)?;
                 let answer = Answer::signed(token, decision, now, key);
                 let mut write = vec![answer.insert()];
                 write.extend(self.db.wake(token));

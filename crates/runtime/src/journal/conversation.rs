@@ -25,7 +25,7 @@ pub(super) const NONE: Link = [0; 16];
 
 /// Known conversations of a run, so that their prefixes are not hashed again.
 #[derive(Debug, Default)]
-pub(super) struct Conversations {
+pub(crate) struct Conversations {
     links: Derived<Link>,
 }
 

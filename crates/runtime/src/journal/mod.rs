@@ -18,12 +18,14 @@ mod budgets;
 mod changes;
 mod conversation;
 mod db;
+mod engine_question;
 mod kept;
 mod outcomes;
 mod page;
 mod place;
 mod playback;
 mod programs;
+pub(crate) mod record;
 mod session;
 mod wire;
 mod writer;
@@ -31,12 +33,13 @@ mod writer;
 pub use approvals::{Answers, ApprovalDesk, Authority, Decision, Forged, Forgery, KeptQuestion, Waiting};
 pub use budgets::{DayUse, SharedDay};
 pub use changes::Change;
+pub use engine_question::EngineQuestion;
 pub use kept::{Damage, KeptEntry, KeptMessages, KeptRun, REDACTED};
 pub use page::{RunCursor, RunFilter};
 pub use place::{JournalPlace, journal_file};
 pub use playback::{AnswerRecord, Played};
 
-pub(crate) use conversation::{ConversationLinks, Link, link};
+pub(crate) use conversation::{ConversationLinks, Conversations, Link, link};
 pub(crate) use session::{Known, Recorded, Spent};
 pub use session::{Session, Unfinished};
 pub(crate) use wire::read_response;
@@ -639,7 +642,7 @@ pub(crate) fn new_id() -> String {
     format!("{:011x}{:08x}", now_millis(), rng.next_u64() >> 32)
 }
 
-fn now_millis() -> i64 {
+pub(crate) fn now_millis() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

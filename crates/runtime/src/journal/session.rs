@@ -33,10 +33,10 @@ pub enum Unfinished {
 }
 
 /// The field of a response in which a model's words are, beside what they say.
-const WORDS: &str = "words";
+pub(super) const WORDS: &str = "words";
 
 /// The field of a response in which stands who approved a call, or refused it.
-const BY: &str = "by";
+pub(super) const BY: &str = "by";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -507,19 +507,7 @@ impl Session {
         spent: Spent,
         redactor: &Redactor,
     ) -> Option<Written> {
-        let mut response = wire::response(response)?;
-        if let Some(words) = &spent.words {
-            response[WORDS] = Json::clone(words);
-        }
-        if let Some(by) = &spent.by {
-            response[BY] = json!({"name": by.name, "via": by.via.as_str()});
-        }
-        // Without the secret the answer would differ, and a run resumed from that difference would reveal the
-        // removed part.
-        if redactor.finds(&response) {
-            response = wire::withheld();
-        }
-        let response = Some(response);
+        let response = Some(super::record::kept_response(response, &spent, redactor)?);
         let entry = Write::Entry { id, call, response, spent: Box::new(spent), redactor: redactor.clone() };
         self.writer.as_ref().map(|w| w.write(entry))
     }
