@@ -357,6 +357,12 @@ impl<'a> World<'a> {
         if remembered && let Some(value) = self.memo.get(&(this, id)) {
             return value.clone();
         }
+        if self.in_order.as_mut().is_some_and(|visited| !visited.insert(id)) {
+            return Value::unknown(
+                format!("the result of `{}`, which was called before", function.name),
+                span,
+            );
+        }
         let again = self.within.iter().filter(|f| **f == id).count();
         if self.depth >= self.limits.calls || again >= 2 || !self.step(1 + function.params.len(), span) {
             return Value::unknown(format!("the result of a recursive call of `{}`", function.name), span);
@@ -420,6 +426,10 @@ impl<'a> World<'a> {
         self.returns.push((base, Vec::new()));
         self.yields.push(false);
         let (flow, last) = match function.body {
+            Body::Block(body) if self.in_order.is_some() => {
+                self.block_in_order(body, at);
+                (Flow::Next, None)
+            }
             Body::Block(body) => (self.with_stack(|w| w.block(body, at)), None),
             Body::Expr(e) => (Flow::Exit, Some(self.expr(e, at))),
         };

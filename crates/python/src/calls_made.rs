@@ -6,6 +6,7 @@
 use crate::eval::World;
 use crate::value::*;
 use diagnostics::Span;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The calls that the evaluation of a function makes.
@@ -16,7 +17,8 @@ pub struct CallsMade {
     /// Calls of values that are not known, with the names of attributes that lead to them, if there are any:
     /// `users.messages.send`.
     pub unresolved: Vec<(Option<Arc<str>>, Span)>,
-    /// True if the evaluation was given up before the end.
+    /// True if the evaluation was given up before the end. Then the calls include those of all statements,
+    /// each visited once.
     pub cut: bool,
 }
 
@@ -144,7 +146,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn watched(&mut self, function: FunctionId, run: impl FnOnce(&mut Self, Vec<Arg>)) -> CallsMade {
+    fn watched(&mut self, function: FunctionId, run: impl Fn(&mut Self, Vec<Arg>)) -> CallsMade {
         let exploring = std::mem::replace(&mut self.exploring, true);
         // A budget of its own: that of the module may be used up.
         let (steps, stop, limit) = (self.steps, self.stop, self.limits.steps);
@@ -154,8 +156,18 @@ impl<'a> World<'a> {
         let args = self.any_arguments(function);
         let first = self.own_objects(0).count();
         let before = self.unresolved.replace(Vec::new());
-        run(self, args);
-        let cut = self.is_exhausted();
+        let gave_up = std::mem::replace(&mut self.gave_up, false);
+        run(self, args.clone());
+        let cut = self.is_exhausted() || self.gave_up;
+        self.gave_up = gave_up;
+        if cut {
+            // The rest of the body makes calls, too.
+            self.limits.steps = self.steps.saturating_add(MAX_STEPS);
+            self.stop = self.limits.steps;
+            let in_order = self.in_order.replace(HashSet::new());
+            run(self, args);
+            self.in_order = in_order;
+        }
         (self.steps, self.stop, self.limits.steps) = (steps, stop, limit);
         let unresolved = std::mem::replace(&mut self.unresolved, before).unwrap_or_default();
         self.exploring = exploring;

@@ -145,6 +145,10 @@ pub struct World<'a> {
     /// Enclosing sides of undecided `if` statements, see [`Object::sides`].
     pub(crate) sides: Vec<(Span, usize)>,
     pub(crate) exploring: bool,
+    /// The functions visited so far, where each statement is visited once: see [`World::block_in_order`].
+    pub(crate) in_order: Option<HashSet<FunctionId>>,
+    /// True if a call into another component exceeded its share.
+    pub(crate) gave_up: bool,
     pub(crate) within: Vec<FunctionId>,
     /// Component that is being made.
     pub(crate) component: u32,
@@ -287,6 +291,8 @@ impl<'a> World<'a> {
             repeating: Vec::new(),
             sides: Vec::new(),
             exploring: false,
+            in_order: None,
+            gave_up: false,
             within: Vec::new(),
             component: 0,
             own: Tables::default(),
@@ -768,7 +774,8 @@ impl<'a> World<'a> {
         let name = self.function(id).name.clone();
         let given_up =
             || Value::unknown(format!("the result of `{name}`, which exceeds the evaluation limit"), span);
-        if self.heavy.contains(&id) {
+        if self.heavy.contains(&id) && self.in_order.is_none() {
+            self.gave_up = true;
             return given_up();
         }
         let share = if self.exploring { EXPLORED_BUDGET_DIVISOR } else { CALLED_BUDGET_DIVISOR };
@@ -780,6 +787,7 @@ impl<'a> World<'a> {
         if !cut {
             return value;
         }
+        self.gave_up = true;
         self.heavy.insert(id);
         self.exceeded = known.or(Some(span));
         given_up()

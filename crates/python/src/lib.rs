@@ -43,6 +43,7 @@ mod counters;
 mod eval;
 mod expr;
 mod imports;
+mod in_order;
 mod literals;
 mod loops;
 mod methods;

@@ -55,7 +55,7 @@ impl<'a> World<'a> {
         Flow::Next
     }
 
-    fn statement(&mut self, stmt: &'a Stmt, at: Context) -> Flow {
+    pub(crate) fn statement(&mut self, stmt: &'a Stmt, at: Context) -> Flow {
         let span = self.span(at.module, stmt.range());
         match stmt {
             Stmt::Expr(s) => {
@@ -1104,7 +1104,7 @@ impl<'a> World<'a> {
         Some(Condition::Test(test, true))
     }
 
-    fn bind_pattern_names(&mut self, pattern: &'a ast::Pattern, at: Context) {
+    pub(crate) fn bind_pattern_names(&mut self, pattern: &'a ast::Pattern, at: Context) {
         let mut todo = vec![pattern];
         while let Some(pattern) = todo.pop() {
             let name = match pattern {

@@ -924,3 +924,26 @@ fn the_last_object_of_a_place_is_found_as_if_all_were_looked_through() {
     }
     assert!(compared > 20, "{compared}");
 }
+
+#[test]
+fn calls_beyond_the_budget_of_a_body_are_found() {
+    // Each function calls the next one twice.
+    let functions: String =
+        (0..20).map(|i| format!("def g{i}(x):\n    g{n}(x)\n    return g{n}(x)\n", n = i + 1)).collect();
+    let source = format!(
+        "import shutil\n{functions}def g20(x):\n    return x\ndef f(a, path):\n    for x in a:\n        g0(x)\n    \
+         if a:\n        return path\n    try:\n        with open(path) as file:\n            shutil.rmtree(path)\n    \
+         except OSError as e:\n        match a:\n            case [b]:\n                shutil.move(b, path)\n"
+    );
+    let mut sources = Sources::new();
+    let main = sources.add(FileId(0), "m.py", source.into());
+    let mut world = World::new(&sources, Limits::default());
+    world.run(main);
+    let f = world.functions().find(|(_, f)| &*f.name == "f").unwrap().0;
+    let made = world.calls_of(f);
+    assert!(made.cut, "the body is no longer too large for this test");
+    let callees: Vec<String> = made.objects.iter().map(|o| world.object(*o).callee.to_string()).collect();
+    for name in ["builtins.open", "shutil.rmtree", "shutil.move"] {
+        assert!(callees.iter().any(|c| c == name), "{name} is not in {callees:?}");
+    }
+}

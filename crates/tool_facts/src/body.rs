@@ -222,8 +222,11 @@ pub(crate) fn untrusted(world: &World<'_>, id: ObjectId) -> Option<Fact> {
 const ACTING: &[Effect] =
     &[Effect::Process, Effect::Code, Effect::MailSend, Effect::MessageSend, Effect::Publish, Effect::Payment];
 
-/// The fact by which a call acts on others, if it does.
+/// The fact by which a call acts on others, if it does. An answer to whoever sent a request is no action.
 pub(crate) fn acting(world: &World<'_>, id: ObjectId) -> Option<Fact> {
+    if answers_request(world, world.object(id)) {
+        return None;
+    }
     of_call(world, id)?.facts.into_iter().find(|f| ACTING.contains(&f.effect))
 }
 
@@ -366,6 +369,9 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         if effects[..] == [Effect::FileRead] && is_settings(world, object, params) {
             return sure(Vec::new());
         }
+        if effects[..] == [Effect::FileWrite] && changes_temporary(world, object) {
+            return sure(Vec::new());
+        }
         // A folder of the program's own.
         if MAKES_FOLDER.contains(&callee) && !is_chosen(world, object, params) {
             return sure(Vec::new());
@@ -466,6 +472,55 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         return sure(documented.effects.clone());
     }
     classify(world, base, params).map(|_| (Vec::new(), Confidence::Sure))
+}
+
+/// Calls whose second argument is the file that they write.
+const COPIES: &[&str] = &["copy", "copy2", "copyfile", "copytree", "move", "rename", "replace"];
+
+/// Returns true if the file that a call changes is a temporary one: `os.unlink(file.name)`.
+fn changes_temporary(world: &World<'_>, object: &Object) -> bool {
+    let copies = COPIES.contains(&object.short());
+    let changed = match (object.base, copies) {
+        (Some(base), false) => return is_temporary(world, &Value::new(PyKind::Object(base), object.span)),
+        (Some(_), true) => object.args.first(),
+        (None, _) => object.args.get(usize::from(copies)),
+    };
+    changed.is_some_and(|a| is_temporary(world, &a.value))
+}
+
+/// Returns true if a value is the path of a temporary file or folder that the program makes, or a path in
+/// such a folder.
+fn is_temporary(world: &World<'_>, value: &Value) -> bool {
+    const MAX_VALUES: usize = 64;
+    let mut todo: Vec<Value> = vec![value.clone()];
+    for _ in 0..MAX_VALUES {
+        let Some(value) = todo.pop() else { return false };
+        match &value.kind {
+            PyKind::Object(id) | PyKind::Member(id, _) => {
+                let object = world.object(*id);
+                if object.package() == "tempfile" {
+                    return true;
+                }
+                todo.extend(object.args.first().map(|a| a.value.clone()));
+                todo.extend(object.base.map(|b| Value::new(PyKind::Object(b), object.span)));
+            }
+            // The beginning of a path says where it is.
+            PyKind::Text(_) => match world.text_of(&value).unwrap_or_default().into_iter().next() {
+                Some(Piece::Hole(hole, _)) => todo.push(hole),
+                _ => return false,
+            },
+            PyKind::Either(id) => {
+                let all = &world.list(*id).items;
+                return !all.is_empty()
+                    && all.iter().filter(|v| !v.is_none()).all(|v| match v.kind {
+                        PyKind::Either(_) => false,
+                        _ => is_temporary(world, v),
+                    });
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Calls that run a text as code, with the names that they are given.
@@ -646,6 +701,10 @@ fn is_below(host: &str, hosts: &[String]) -> bool {
 fn opened(world: &World<'_>, object: &Object, params: &[Span]) -> Vec<Effect> {
     let method = object.base.is_some();
     let mode = object.arg_at(usize::from(!method), "mode").and_then(|a| world.str(&a.value)).unwrap_or("r");
+    let path = object.arg_at(0, "file").filter(|_| !method).map(|a| &a.value);
+    if path.is_some_and(|p| is_temporary(world, p)) || method && changes_temporary(world, object) {
+        return Vec::new();
+    }
     let writes = mode.contains(['w', 'a', 'x', '+']);
     if !writes {
         return if is_settings(world, object, params) { Vec::new() } else { vec![Effect::FileRead] };
@@ -810,6 +869,35 @@ fn has_fixed_recipients(world: &World<'_>, object: &Object, params: &[Span]) -> 
         });
         in_dict.or(in_header).is_some_and(all_fixed)
     })
+}
+
+/// The request that a web framework handles, where it is a name of the framework.
+const REQUESTS: &[&str] = &["bottle.request", "flask.request", "quart.request", "sanic.request"];
+
+/// Returns true if a message goes to an address that the request in hand says:
+/// `messages.create(body=answer, to=request.form["From"])`.
+fn answers_request(world: &World<'_>, object: &Object) -> bool {
+    let Some(to) = RECIPIENTS.iter().find_map(|key| object.arg(key)) else { return false };
+    let mut at = to.value.clone();
+    for _ in 0..MAX_CHAIN {
+        if world.name_of(&at).is_some_and(|name| {
+            REQUESTS
+                .iter()
+                .any(|r| name.strip_prefix(r).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+        }) {
+            return true;
+        }
+        let (PyKind::Object(id) | PyKind::Member(id, _)) = at.kind else { return false };
+        let object = world.object(id);
+        if REQUESTS.iter().any(|r| object.callee.starts_with(r)) {
+            return true;
+        }
+        // `normalize(request.form["From"])`, a function of the program.
+        let next = object.base.map(|b| Value::new(PyKind::Object(b), at.span));
+        let Some(next) = next.or_else(|| object.args.first().map(|a| a.value.clone())) else { return false };
+        at = next;
+    }
+    false
 }
 
 /// Returns true if guests of an event are among the arguments, and not only those that the program writes
@@ -1206,6 +1294,29 @@ mod tests {
         for call in ["x, shell=True", "x", "['bash', '-c', x]", "[x, '-v']", "['pip', 'install', x]"] {
             check(&with(call), Knowledge::Known, &[Process]);
         }
+    }
+
+    #[test]
+    fn temporary_files_of_the_program_are_no_files_of_the_user() {
+        check(
+            "import os, tempfile\ndef tool(text):\n    with tempfile.NamedTemporaryFile(\"w\", delete=False) as t:\n        \
+             t.write(text)\n        path = t.name\n    os.unlink(path)\n",
+            Knowledge::Known,
+            &[],
+        );
+        check(
+            "import os, tempfile\nfrom pathlib import Path\ndef tool(text):\n    folder = tempfile.mkdtemp()\n    \
+             with open(os.path.join(folder, \"a.py\"), \"w\") as t:\n        t.write(text)\n    \
+             Path(folder, \"b\").write_text(text)\n",
+            Knowledge::Known,
+            &[],
+        );
+        // What is moved to a place that is chosen is there.
+        check(
+            "import os, tempfile\ndef tool(text, to):\n    fd, path = tempfile.mkstemp()\n    os.replace(path, to)\n",
+            Knowledge::Known,
+            &[Effect::FileWrite],
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use core_ir::{Data, ToolDecl};
 use diagnostics::Span;
 use frontend_kit::doc::Node;
 use frontend_kit::{File, Modules, Project, modules};
-use python::{FunctionId, Limits, ObjectId, Piece, PyKind, Value, World};
+use python::{ClassId, FunctionId, Limits, ObjectId, Piece, PyKind, Value, World};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -330,8 +330,14 @@ impl<'p> Reader<'p> {
         if let Some(facts) = of_functions(world, values) {
             return Some(facts);
         }
-        let class = world.objects().find(|(_, o)| o.span == tool.span && o.class.is_some());
-        if let Some((this, class)) = class.and_then(|(id, o)| Some((id, o.class?))) {
+        // Several classes of tools may be made at one place: `[make() for make in CLASSES]`.
+        let made: Vec<(ObjectId, ClassId)> = world
+            .objects()
+            .filter(|(_, o)| o.span == tool.span)
+            .filter_map(|(id, o)| Some((id, o.class?)))
+            .collect();
+        let named = made.iter().find(|(id, class)| is_named(world, *id, *class, &tool.name));
+        if let Some((this, class)) = named.or(made.first()).copied() {
             return body::of_class(world, class, Some(this));
         }
         let id = object?;
@@ -516,6 +522,18 @@ impl ToolFacts {
     /// Returns true if the tool has an effect.
     pub fn has(&self, effect: Effect) -> bool {
         self.facts.iter().any(|f| f.effect == effect)
+    }
+}
+
+/// Returns true if an instance of a class of tools has a name: by what it is made with, or by its class.
+fn is_named(world: &World<'_>, this: ObjectId, class: ClassId, name: &str) -> bool {
+    let object = world.object(this);
+    let set = object.attrs.iter().find(|(n, _)| &**n == "name").map(|(_, v)| v.clone());
+    let own = set.or_else(|| object.arg("name").map(|a| a.value.clone()));
+    let value = own.or_else(|| Some(world.class_lookup(class, "name")?.0));
+    match value.as_ref().and_then(|v| world.str(v)) {
+        Some(text) => text == name,
+        None => *world.class(class).name == *name,
     }
 }
 

@@ -346,6 +346,48 @@ fn a_call_that_is_given_the_answer_is_an_end() {
     }
 }
 
+/// A message to whoever sent the request is the answer.
+#[test]
+fn an_answer_to_the_sender_of_a_request_is_no_action() {
+    let text = |to: &str| {
+        format!(
+            "{PAGE_AND_RUN}from agents import Agent, Runner, function_tool\nfrom quart import request\n\
+             from twilio.rest import Client\n\n\
+             agent = Agent(name='a', model='gpt-4.1', instructions='Read.', tools=[function_tool(page)])\n\n\
+             async def main(other):\n    form = await request.form\n    sender = form['From']\n    \
+             answer = await Runner.run(agent, form['Body'])\n    \
+             Client('a', 'b').messages.create(body=answer.final_output, to={to})\n"
+        )
+    };
+    for (to, paths) in
+        [("sender", "0 attack paths"), ("sender.strip()", "0 attack paths"), ("other", "1 attack path")]
+    {
+        let line = last_line(&[("m.py", text(to))]);
+        assert!(line.starts_with(&format!("{paths} in 1 program with 1 tool")), "{to}: {line}");
+    }
+}
+
+/// Each class of a list has its own body, though all are made at one place.
+#[test]
+fn tools_that_are_made_of_a_list_of_classes_are_told_apart() {
+    let class = |name: &str, body: &str| {
+        format!(
+            "class {name}(BaseTool):\n    name: str = '{name}_it'\n    description: str = 'Does.'\n\n    \
+             def _run(self, text: str) -> str:\n        return {body}\n\n"
+        )
+    };
+    let kit = format!(
+        "{PAGE_AND_RUN}from langchain_core.tools import BaseTool\n\n{}{}ALL: list[type[BaseTool]] = [read, write]\n\n\
+         class Kit:\n    def tools(self):\n        return [cls() for cls in ALL]\n",
+        class("read", "page(text)"),
+        class("write", "run(text)")
+    );
+    let agent = "from langgraph.prebuilt import create_react_agent\nfrom kit import Kit\n\n\
+                 create_react_agent('openai:gpt-4o', tools=Kit().tools()).invoke({'messages': []})\n";
+    let line = last_line(&[("kit.py", kit), ("m.py", agent.into())]);
+    assert!(line.starts_with("2 attack paths in 1 program with 2 tools"), "{line}");
+}
+
 /// A server that the project has itself does what its functions do.
 #[test]
 fn tools_of_a_server_of_the_project_are_read() {
