@@ -219,8 +219,15 @@ pub(crate) fn untrusted(world: &World<'_>, id: ObjectId) -> Option<Fact> {
 
 /// Effects that a program lets an answer of a model have on others. What it keeps in files and databases of
 /// its own is its purpose.
-const ACTING: &[Effect] =
-    &[Effect::Process, Effect::Code, Effect::MailSend, Effect::MessageSend, Effect::Publish, Effect::Payment];
+const ACTING: &[Effect] = &[
+    Effect::Process,
+    Effect::Code,
+    Effect::MailSend,
+    Effect::MessageSend,
+    Effect::AccountWrite,
+    Effect::Publish,
+    Effect::Payment,
+];
 
 /// The fact by which a call acts on others, if it does. An answer to whoever sent a request is no action.
 pub(crate) fn acting(world: &World<'_>, id: ObjectId) -> Option<Fact> {
@@ -872,7 +879,7 @@ fn has_fixed_recipients(world: &World<'_>, object: &Object, params: &[Span]) -> 
 }
 
 /// The request that a web framework handles, where it is a name of the framework.
-const REQUESTS: &[&str] = &["bottle.request", "flask.request", "quart.request", "sanic.request"];
+pub(crate) const REQUESTS: &[&str] = &["bottle.request", "flask.request", "quart.request", "sanic.request"];
 
 /// Returns true if a message goes to an address that the request in hand says:
 /// `messages.create(body=answer, to=request.form["From"])`.

@@ -73,6 +73,15 @@ const HANDLERS: &[(&str, &[&str])] = &[
     ("telethon", &["on"]),
     ("chainlit", &[]),
 ];
+/// Calls that make handlers of requests public.
+const TUNNELS: &[&str] = &[
+    "flask_cloudflared.run_with_cloudflared",
+    "flask_ngrok.run_with_ngrok",
+    "ngrok.connect",
+    "ngrok.forward",
+    "pycloudflared.try_cloudflare",
+    "pyngrok.ngrok.connect",
+];
 /// Objects that are looked at from a call on.
 const MAX_OBJECTS: usize = 400;
 /// Functions of other modules whose calls are looked at.
@@ -653,7 +662,7 @@ impl Builder<'_, '_> {
                 .and_then(|(_, o)| o.args.first())
                 .and_then(|a| self.world.str(&a.value));
             let hook = matches!(*last, "post" | "route" | "api_route")
-                && path.is_some_and(|p| p.to_ascii_lowercase().contains("webhook"));
+                && (path.is_some_and(|p| p.to_ascii_lowercase().contains("webhook")) || self.has_tunnel());
             if *package == "chainlit" || !(bot || hook) {
                 continue;
             }
@@ -667,7 +676,25 @@ impl Builder<'_, '_> {
                 let to = self.node(Key::Local(function, param.clone()));
                 self.comes_in(Origin { name: name.clone(), span, fact: fact.clone() }, to);
             }
+            // `flask.request` is the request in hand.
+            let is_request = |v: &Value| self.world.name_of(v).is_some_and(|n| body::REQUESTS.contains(&&*n));
+            let requests: Vec<String> = self
+                .world
+                .globals(self.module)
+                .into_iter()
+                .filter(|(_, v)| !bot && is_request(v))
+                .map(|(name, _)| name.to_string())
+                .collect();
+            for request in requests {
+                let to = self.node(Key::Global(request));
+                self.comes_in(Origin { name: name.clone(), span, fact: fact.clone() }, to);
+            }
         }
+    }
+
+    /// Returns true if the program opens a tunnel by which anyone reaches its handlers.
+    fn has_tunnel(&self) -> bool {
+        self.world.objects().any(|(_, o)| TUNNELS.contains(&&*o.callee))
     }
 
     /// The nodes that a node's content reaches.

@@ -367,6 +367,38 @@ fn an_answer_to_the_sender_of_a_request_is_no_action() {
     }
 }
 
+/// Whoever has the address of a tunnel writes what a handler of the program is given.
+#[test]
+fn a_public_tunnel_makes_requests_a_source() {
+    let text = |tunnel: &str| {
+        format!(
+            "{PAGE_AND_RUN}from agents import Agent, Runner, function_tool\nfrom flask import Flask, request\n\
+             from pyngrok import ngrok\n\napp = Flask(__name__)\n\
+             agent = Agent(name='a', model='gpt-4.1', instructions='Act.', tools=[function_tool(run)])\n\n\
+             @app.route('/run', methods=['POST'])\ndef handle():\n    task = request.get_json().get('task')\n    \
+             return Runner.run_sync(agent, task).final_output\n\nif __name__ == '__main__':\n    {tunnel}\n    app.run()\n"
+        )
+    };
+    for (tunnel, paths) in [("ngrok.connect(5000)", "1 attack path"), ("print(5000)", "0 attack paths")] {
+        let line = last_line(&[("m.py", text(tunnel))]);
+        assert!(line.starts_with(&format!("{paths} in 1 program with 1 tool")), "{tunnel}: {line}");
+    }
+}
+
+/// An answer that becomes a draft in a mailbox.
+#[test]
+fn a_draft_of_the_answer_is_an_end() {
+    let draft = "import imaplib\n\ndef save(text):\n    mail = imaplib.IMAP4_SSL('h')\n    mail.login('a', 'b')\n    \
+                 mail.append('Drafts', None, None, text.encode())\n    mail.logout()\n";
+    let agent = format!(
+        "{PAGE_AND_RUN}from agents import Agent, Runner, function_tool\nfrom draft import save\n\n\
+         agent = Agent(name='a', model='gpt-4.1', instructions='Read.', tools=[function_tool(page)])\n\
+         answer = Runner.run_sync(agent, input()).final_output\nsave(str(answer))\n"
+    );
+    let line = last_line(&[("draft.py", draft.into()), ("m.py", agent)]);
+    assert!(line.starts_with("1 attack path in 1 program with 1 tool"), "{line}");
+}
+
 /// Each class of a list has its own body, though all are made at one place.
 #[test]
 fn tools_that_are_made_of_a_list_of_classes_are_told_apart() {
