@@ -733,6 +733,10 @@ impl Builder<'_, '_> {
     }
 }
 
+fn is_id(key: &Expr) -> bool {
+    matches!(key, Expr::StringLiteral(text) if text.value.to_str() == "id")
+}
+
 /// The name at the beginning of an attribute: `self` of `self.state.page`.
 fn root(expr: &Expr) -> Option<&str> {
     let mut at = expr;
@@ -850,6 +854,13 @@ impl<'t> SourceOrderVisitor<'t> for Builder<'_, '_> {
                     self.now.push(of);
                     at = &a.value;
                 }
+            }
+            // The number that a service gave something holds nothing of what it says.
+            Expr::Attribute(a) if a.attr.as_str() == "id" => {
+                self.of(&a.value);
+            }
+            Expr::Subscript(s) if is_id(&s.slice) => {
+                self.of(&s.value);
             }
             Expr::Call(call) => self.call(call),
             Expr::ListComp(c) => self.comprehension(&c.generators, &[&c.elt]),

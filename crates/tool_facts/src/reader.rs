@@ -340,7 +340,7 @@ impl<'p> Reader<'p> {
         if let Some((this, class)) = named.or(made.first()).copied() {
             return body::of_class(world, class, Some(this));
         }
-        let id = object?;
+        let id = object.or_else(|| in_function_around(world, tool.span))?;
         let object = world.object(id);
         // `GmailToolkit(…).get_tools()`.
         if let Some(base) = toolkit(world, id) {
@@ -535,6 +535,18 @@ fn is_named(world: &World<'_>, this: ObjectId, class: ClassId, name: &str) -> bo
         Some(text) => text == name,
         None => *world.class(class).name == *name,
     }
+}
+
+/// The call at a place of a function that the program does not call before it runs: a node of a graph.
+fn in_function_around(world: &mut World<'_>, at: Span) -> Option<ObjectId> {
+    let around = |s: Span| s.file == at.file && s.start <= at.start && at.end <= s.end;
+    let (function, _) =
+        world.functions().filter(|(_, f)| around(f.span)).min_by_key(|(_, f)| f.span.end - f.span.start)?;
+    let made = body::calls(world, function);
+    made.objects.into_iter().rev().find(|id| {
+        let object = world.object(*id);
+        object.span == at && object.class.is_none()
+    })
 }
 
 /// Effects of the values of one function, the last ones of many.

@@ -195,6 +195,7 @@ pub fn servers() -> &'static [Server] {
 /// assert_eq!(found(&["uvx", "mcp-server-fetch==2025.4.7"]), Some("fetch"));
 /// assert_eq!(found(&["docker", "run", "ghcr.io/github/github-mcp-server:1"]), Some("github-official"));
 /// assert_eq!(found(&["https://mcp.linear.app/mcp"]), Some("linear"));
+/// assert_eq!(found(&["npx", "@tavily-ai/tavily-mcp@latest"]), Some("tavily"));
 /// assert_eq!(found(&["node", "server.js"]), None);
 /// assert_eq!(registry::server("Playwright", &[]).map(|s| s.name.as_str()), Some("playwright"));
 /// ```
@@ -218,7 +219,8 @@ pub fn server(name: &str, words: &[&str]) -> Option<&'static Server> {
                 rest.is_empty() || rest.starts_with([':', '@', '=', '/', '?', '[', '>', '<', '~', '!'])
             })
         };
-        exact(word) || (word.starts_with(['/', '.', '~']) && exact(last))
+        // Or a package of a scope that has the name of another, as `@tavily-ai/tavily-mcp`.
+        exact(word) || (word.starts_with(['/', '.', '~', '@']) && exact(last))
     };
     let by_word = words.iter().find_map(|w| servers.iter().find(|s| s.matches.iter().any(|m| is(w, m))));
     let plain = |n: &str| n.to_ascii_lowercase().replace('_', "-");

@@ -367,6 +367,28 @@ fn an_answer_to_the_sender_of_a_request_is_no_action() {
     }
 }
 
+/// The call in a method of another module that only a node of a graph makes.
+#[test]
+fn calls_in_nodes_of_a_graph_are_known() {
+    let box_ = "import imaplib\n\nclass Box:\n    def __init__(self):\n        self.mail = imaplib.IMAP4_SSL('h')\n\n    \
+                def first(self):\n        return self.mail.fetch('1', '(RFC822)')\n";
+    let graph = "from langgraph.graph import END, START, StateGraph\nfrom langchain_openai import ChatOpenAI\n\
+                 from typing import TypedDict\nfrom box import Box\n\n\
+                 class State(TypedDict):\n    mail: str\n    text: str\n\n\
+                 class Nodes:\n    def __init__(self):\n        self.box = Box()\n\n    \
+                 def read(self, state: State):\n        return {'mail': self.box.first()}\n\n    \
+                 def write(self, state: State):\n        llm = ChatOpenAI(model='gpt-4o')\n        \
+                 return {'text': llm.invoke(state['mail']).content}\n\n\
+                 nodes = Nodes()\ngraph = StateGraph(State)\ngraph.add_node('read', nodes.read)\n\
+                 graph.add_node('write', nodes.write)\ngraph.add_edge(START, 'read')\n\
+                 graph.add_edge('read', 'write')\ngraph.add_edge('write', END)\napp = graph.compile()\n";
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("box.py"), box_).unwrap();
+    std::fs::write(dir.path().join("m.py"), graph).unwrap();
+    let (_, out, _) = entail(dir.path(), &["audit", "--verbose"]);
+    assert!(out.contains("reads mail (`imaplib.IMAP4_SSL.fetch` at box.py:8)"), "{out}");
+}
+
 /// Whoever has the address of a tunnel writes what a handler of the program is given.
 #[test]
 fn a_public_tunnel_makes_requests_a_source() {
@@ -397,6 +419,25 @@ fn a_draft_of_the_answer_is_an_end() {
     );
     let line = last_line(&[("draft.py", draft.into()), ("m.py", agent)]);
     assert!(line.starts_with("1 attack path in 1 program with 1 tool"), "{line}");
+}
+
+/// A call that is given an identifier, such as one that marks a mail as read, is given no text.
+#[test]
+fn an_identifier_is_no_text() {
+    let text = |given: &str| {
+        format!(
+            "{PAGE_AND_RUN}import imaplib\nfrom agents import Agent, Runner, function_tool\n\n\
+             agent = Agent(name='a', model='gpt-4.1', instructions='Read.', tools=[function_tool(page)])\n\n\
+             def main(mail, item):\n    item.text = Runner.run_sync(agent, input()).final_output\n    \
+             box = imaplib.IMAP4('h')\n    box.store({given}, '+FLAGS', 'Seen')\n"
+        )
+    };
+    for (given, paths) in
+        [("item.id", "0 attack paths"), ("item['id']", "0 attack paths"), ("item.text", "1 attack path")]
+    {
+        let line = last_line(&[("m.py", text(given))]);
+        assert!(line.starts_with(&format!("{paths} in 1 program with 1 tool")), "{given}: {line}");
+    }
 }
 
 /// Each class of a list has its own body, though all are made at one place.
