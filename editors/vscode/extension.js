@@ -3,12 +3,14 @@
 
 const vscode = require("vscode");
 const { LanguageClient, TransportKind } = require("vscode-languageclient/node");
+const lenses = require("./run.js");
 const views = require("./views.js");
 
 let client;
 
 async function activate(context) {
   views.register(vscode, context);
+  lenses.register(vscode, context);
   const settings = vscode.workspace.getConfiguration("entail");
   const run = { command: settings.get("path", "entail"), args: ["lsp"], transport: TransportKind.stdio };
   const languages = ["entail-agent", "entail-lam"];
@@ -18,7 +20,8 @@ async function activate(context) {
   const documentSelector = languages.map((language) => ({ scheme: "file", language }));
   // What the code around a configuration supplies is read from the disk, so the server is told when that changes.
   const fileEvents = vscode.workspace.createFileSystemWatcher("**/{*.{py,yaml,yml,json,agent,lock,toml},requirements.txt,.env}");
-  const options = { documentSelector, synchronize: { fileEvents } };
+  // The commands of the lenses are those of this extension.
+  const options = { documentSelector, synchronize: { fileEvents }, initializationOptions: { commands: true } };
   client = new LanguageClient("entail", "Entail", { run, debug: run }, options);
   context.subscriptions.push(fileEvents);
   context.subscriptions.push({ dispose: () => client && client.stop() });

@@ -537,6 +537,12 @@ pub fn function_names<'a>() -> impl Iterator<Item = &'a str> {
     ALL.iter().map(|f| f.name).chain(HIGHER.iter().map(|f| f.name))
 }
 
+/// The signature of a function that can be called inside expressions: `name(types) -> type`, or several of
+/// these with `, ` between them.
+pub fn function_signature(name: &str) -> Option<&'static str> {
+    named(name).map(|f| f.signature).or_else(|| higher(name).map(|f| f.signature))
+}
+
 /// The function of a name.
 pub(super) fn named(name: &str) -> Option<&'static Function> {
     ALL.iter().find(|f| f.name == name)

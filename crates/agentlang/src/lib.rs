@@ -41,7 +41,8 @@ use syntax::agent::ast::{Item, Program};
 pub use branches::{BranchId, ProgramBranch, TermBranches};
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
 pub use files::{Loader, NoFiles};
-pub use functions::function_names;
+pub use functions::{function_names, function_signature};
+pub use library::library_text;
 pub use mocks::{Answer, Attack, ExpectKind, Expectation, Mock, SnapshotPoint, TestPlan};
 pub use rows::{DataSet, ROW, Row, Samples};
 

@@ -17,6 +17,11 @@ const FILES: [(&str, &str); 4] = [
 /// them is among the sources of a run.
 const FIRST_FILE: u32 = u32::MAX - 2;
 
+/// The text of a file of the standard library: that of the path `std:lists`, for example.
+pub fn library_text(path: &str) -> Option<&'static str> {
+    load(path)?.ok().map(|(_, text)| text)
+}
+
 /// The file that a path means; `None` if it is no path of the library.
 ///
 /// # Errors

@@ -126,6 +126,24 @@ impl Loader for Imports<'_> {
     }
 }
 
+/// The texts of the files that a document uses by these paths, as far as they can be read.
+pub(crate) fn used(
+    path: &str,
+    text: &Arc<str>,
+    uses: &[&str],
+    open: &HashMap<PathBuf, Arc<str>>,
+    around: &dyn Host,
+) -> Vec<Arc<str>> {
+    let mut sources = Sources::new();
+    let id = sources.add(path, text.clone());
+    let mut imports = Imports { sources: &mut sources, open, known: HashMap::new(), around };
+    let read = |path: &&str| match agentlang::library_text(path) {
+        Some(text) => Some(text.into()),
+        None => imports.load(id, path).ok().map(|(_, text)| text),
+    };
+    uses.iter().filter_map(read).collect()
+}
+
 /// Static knowledge about a pipeline.
 pub(crate) struct Bound {
     pub(crate) name: String,

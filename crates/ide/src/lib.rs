@@ -19,10 +19,12 @@
 //! Invariant: no file is read but through [`Host`].
 
 mod analysis;
+mod calls;
 mod config_symbols;
 mod cross_file;
 mod fields;
 mod names;
+mod outline;
 mod workspace;
 
 pub use analysis::{Host, Language, Options, Programs};
@@ -218,6 +220,66 @@ pub enum HintKind {
     Bound,
     /// The type of a variable.
     Type,
+}
+
+/// The head of what a call calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The head, in one line.
+    pub label: String,
+    /// The places of the parameters in it.
+    pub params: Vec<Range>,
+    /// The parameter whose argument is being written, if it is known.
+    pub active: Option<usize>,
+}
+
+/// A part of a text that can be folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fold {
+    /// The part, with its brackets.
+    pub range: Range,
+    /// Its kind.
+    pub kind: FoldKind,
+}
+
+/// Kind of a [`Fold`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoldKind {
+    /// Between brackets, or a string.
+    Block,
+    /// Comments.
+    Comment,
+}
+
+/// An action or a fact that is shown above a declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lens {
+    /// The name of the declaration.
+    pub range: Range,
+    /// The action.
+    pub action: LensAction,
+}
+
+/// Content of a [`Lens`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LensAction {
+    /// A pipeline or workflow can be run.
+    Run {
+        /// Its name.
+        pipeline: String,
+        /// True if it has parameters.
+        takes_input: bool,
+    },
+    /// A test can be run.
+    Test {
+        /// Its name.
+        name: String,
+    },
+    /// The most that a pipeline or workflow asks and calls.
+    Cost {
+        /// The bound, in words.
+        bound: String,
+    },
 }
 
 /// Reason why a query can't be answered.

@@ -1,12 +1,14 @@
 //! The open documents, and the queries about them.
 
-use crate::analysis::{Analysis, Host, Language, Options, Programs, analyze};
+use crate::analysis::{Analysis, Host, Language, Options, Programs, analyze, used};
+use crate::calls;
 use crate::config_symbols;
 use crate::cross_file::{self, Place, SameName, Text};
 use crate::names::{self, Kind, MAIN, Names, Occurrence};
+use crate::outline;
 use crate::{
-    Completion, CompletionKind, Edit, FileEdits, Finding, Hint, HintKind, Hover, Location, QueryError, Range,
-    Repair, Symbol, Token, TokenKind,
+    Completion, CompletionKind, Edit, FileEdits, Finding, Fold, Hint, HintKind, Hover, Lens, Location,
+    QueryError, Range, Repair, Signature, Symbol, Token, TokenKind,
 };
 use diagnostics::{Applicability, Diagnostic, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -14,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::agent::ast::{Item, Program};
 use syntax::agent::keywords::{self, Role};
+
+/// The most declarations that one search finds.
+const MAX_NAMED: usize = 500;
 
 /// No settings, no policy, no files.
 #[derive(Clone, Copy, Debug)]
@@ -243,14 +248,7 @@ impl Workspace {
 
     /// The declarations of a program.
     pub fn symbols(&self, path: &str) -> Vec<Symbol> {
-        let Some(view) = self.view(path) else { return Vec::new() };
-        let items = view.program.iter().flat_map(|p| &p.items);
-        let symbol = |item: &Item| {
-            let (name, span, kind) = names::title(item);
-            let name = if name.is_empty() { "?".into() } else { name };
-            Symbol { name, kind, range: range_of(names::span_of(item)), name_range: range_of(span) }
-        };
-        items.map(symbol).collect()
+        self.view(path).map_or_else(Vec::new, |view| view.symbols())
     }
 
     /// The names and comments of a program, in the order of the text. They may overlap.
@@ -300,6 +298,62 @@ impl Workspace {
         hints
     }
 
+    /// The signatures of the call of a program that is being written at a place.
+    pub fn signatures(&self, path: &str, offset: usize) -> Vec<Signature> {
+        let view = self.view(path).filter(|view| view.language() == Language::Agent);
+        let Some(view) = view else { return Vec::new() };
+        let items = view.program.iter().flat_map(|p| &p.items);
+        let uses: Vec<&str> = items
+            .filter_map(|item| match item {
+                Item::Use(used) => Some(&*used.path.value),
+                _ => None,
+            })
+            .collect();
+        let mut declared = vec![view.text.clone()];
+        declared.extend(used(view.path, view.text, &uses, &self.unsaved(), &*self.around));
+        calls::signatures(view.text, offset, &declared)
+    }
+
+    /// The parts of a program that can be folded, in the order of the text.
+    pub fn folds(&self, path: &str) -> Vec<Fold> {
+        let view = self.view(path).filter(|view| view.language() == Language::Agent);
+        view.map_or_else(Vec::new, |view| outline::folds(view.text))
+    }
+
+    /// The actions above the declarations of a program.
+    pub fn lenses(&self, path: &str) -> Vec<Lens> {
+        let Some(view) = self.view(path) else { return Vec::new() };
+        let Some(program) = &view.program else { return Vec::new() };
+        outline::lenses(program, &self.analysis(&view).bounds())
+    }
+
+    /// The declarations of the open programs and of the other ones of their projects whose names contain a
+    /// text, whatever its case.
+    pub fn named(&self, text: &str) -> Vec<(Symbol, Location)> {
+        let wanted = text.to_lowercase();
+        let mut files: BTreeMap<String, Arc<str>> = BTreeMap::new();
+        for path in self.documents.keys() {
+            files.extend(self.around.files(Path::new(path)));
+        }
+        // Of what is open, the text that the editor has.
+        let open = self.documents.iter().map(|(path, d)| (path.clone(), d.text.clone()));
+        files.extend(open);
+        let mut found = Vec::new();
+        for (path, text) in &files {
+            let view = View::new(path, text);
+            let here = view.symbols().into_iter().filter(|s| s.name.to_lowercase().contains(&wanted));
+            found.extend(here.map(|symbol| {
+                let (path, text, range) = (path.clone(), text.clone(), symbol.name_range.clone());
+                (symbol, Location { path, text, range })
+            }));
+            if found.len() >= MAX_NAMED {
+                break;
+            }
+        }
+        found.truncate(MAX_NAMED);
+        found
+    }
+
     /// The changes that lay a document out; `None` for languages without a layout of their own.
     ///
     /// # Errors
@@ -345,12 +399,13 @@ impl Workspace {
     }
 
     fn analysis(&self, view: &View<'_>) -> Analysis {
+        analyze(view.path, view.text, &self.unsaved(), &*self.around)
+    }
+
+    /// The texts of the open documents, which others may import, as the editor has them.
+    fn unsaved(&self) -> HashMap<PathBuf, Arc<str>> {
         let open = self.documents.iter();
-        // Unsaved versions of files that others import.
-        let open: HashMap<PathBuf, Arc<str>> = open
-            .filter_map(|(path, d)| Some((self.around.resolve(Path::new(path))?, d.text.clone())))
-            .collect();
-        analyze(view.path, view.text, &open, &*self.around)
+        open.filter_map(|(path, d)| Some((self.around.resolve(Path::new(path))?, d.text.clone()))).collect()
     }
 }
 
@@ -413,6 +468,16 @@ impl<'a> View<'a> {
         text.chars().take(MAX_HEADER).collect()
     }
 
+    fn symbols(&self) -> Vec<Symbol> {
+        let items = self.program.iter().flat_map(|p| &p.items);
+        let symbol = |item: &Item| {
+            let (name, span, kind) = names::title(item);
+            let name = if name.is_empty() { "?".into() } else { name };
+            Symbol { name, kind, range: range_of(names::span_of(item)), name_range: range_of(span) }
+        };
+        items.map(symbol).collect()
+    }
+
     fn finding(&self, analysis: &Analysis, d: &Diagnostic) -> Finding {
         let remark = |r: &diagnostics::Remark| {
             let location = match r.span.file {
@@ -461,7 +526,10 @@ impl<'a> View<'a> {
             seen
         };
         let trimmed = before.trim_end();
-        let items: Vec<(&str, CompletionKind)> = if before.ends_with('.') {
+        let arguments = calls::names_of_arguments(self.text, before.len(), program);
+        let items: Vec<(&str, CompletionKind)> = if trimmed.ends_with(['{', ',']) && !arguments.is_empty() {
+            arguments.iter().map(|name| (name.as_str(), Field)).collect()
+        } else if before.ends_with('.') {
             names.fields.iter().map(|f| (f.as_str(), Field)).collect()
         } else if trimmed.ends_with(" by") {
             of_kind(&|k| k == Kind::Agent)
@@ -534,7 +602,7 @@ fn location(files: &[Text], file: usize, range: Range) -> Option<Location> {
     Some(Location { path: path.clone(), text: text.clone(), range })
 }
 
-fn range_of(span: Span) -> Range {
+pub(crate) fn range_of(span: Span) -> Range {
     span.start as usize..span.end as usize
 }
 

@@ -3,27 +3,30 @@
 use crate::disk::Disk;
 use crate::text::{Lines, apply, path_of, uri_of};
 use ide::{
-    Completion, CompletionKind, FileEdits, Finding, HintKind, Host, QueryError, Repair, SymbolKind,
-    TokenKind, Workspace,
+    Completion, CompletionKind, FileEdits, Finding, FoldKind, HintKind, Host, LensAction, QueryError, Repair,
+    SymbolKind, TokenKind, Workspace,
 };
 use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::notification::{self as note, Notification as _};
 use lsp_types::request::{self as ask, Request as _};
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionParams,
-    CodeActionProviderCapability, CodeActionResponse, CompletionItem, CompletionItemKind, CompletionOptions,
-    CompletionParams, CompletionResponse, Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity,
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DocumentFormattingParams, DocumentHighlight, DocumentHighlightParams, DocumentSymbol,
-    DocumentSymbolParams, DocumentSymbolResponse, Documentation, GotoDefinitionParams,
+    CodeActionProviderCapability, CodeActionResponse, CodeLens, CodeLensOptions, CodeLensParams, Command,
+    CompletionItem, CompletionItemKind, CompletionOptions, CompletionParams, CompletionResponse, Diagnostic,
+    DiagnosticRelatedInformation, DiagnosticSeverity, DidChangeTextDocumentParams,
+    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentFormattingParams, DocumentHighlight,
+    DocumentHighlightParams, DocumentSymbol, DocumentSymbolParams, DocumentSymbolResponse, Documentation,
+    FoldingRange, FoldingRangeKind, FoldingRangeParams, FoldingRangeProviderCapability, GotoDefinitionParams,
     GotoDefinitionResponse, Hover, HoverContents, HoverParams, HoverProviderCapability, InitializeResult,
     InlayHint, InlayHintKind, InlayHintLabel, InlayHintParams, Location, MarkupContent, MarkupKind,
-    NumberOrString, OneOf, PositionEncodingKind, PrepareRenameResponse, PublishDiagnosticsParams,
-    ReferenceParams, RenameOptions, RenameParams, SaveOptions, SemanticToken, SemanticTokenModifier,
-    SemanticTokenType, SemanticTokens, SemanticTokensFullOptions, SemanticTokensLegend,
-    SemanticTokensOptions, SemanticTokensParams, SemanticTokensResult, SemanticTokensServerCapabilities,
-    ServerCapabilities, ServerInfo, TextDocumentPositionParams, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri, WorkspaceEdit,
+    NumberOrString, OneOf, ParameterInformation, ParameterLabel, PositionEncodingKind, PrepareRenameResponse,
+    PublishDiagnosticsParams, ReferenceParams, RenameOptions, RenameParams, SaveOptions, SemanticToken,
+    SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensFullOptions,
+    SemanticTokensLegend, SemanticTokensOptions, SemanticTokensParams, SemanticTokensResult,
+    SemanticTokensServerCapabilities, ServerCapabilities, ServerInfo, SignatureHelp, SignatureHelpOptions,
+    SignatureHelpParams, SignatureInformation, SymbolInformation, TextDocumentPositionParams,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    TextEdit, Uri, WorkspaceEdit, WorkspaceSymbolParams, WorkspaceSymbolResponse,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +40,10 @@ const TOKEN_TYPES: [SemanticTokenType; 5] = [
     SemanticTokenType::VARIABLE,
     SemanticTokenType::COMMENT,
 ];
+
+/// Commands of lenses, which a client carries out: to run a pipeline (arguments: address of the file, name,
+/// whether it takes an input), to run a test (address, name), to show the bounds of a file (address).
+const COMMANDS: [&str; 3] = ["entail.runPipeline", "entail.runTest", "entail.showProgram"];
 
 /// Reason why a request gets no result.
 struct Failure {
@@ -72,6 +79,8 @@ pub struct Server {
     initialized: bool,
     shut_down: bool,
     exited: bool,
+    /// True if the client has the commands of [`COMMANDS`], as `"commands": true` in its options says.
+    runs_commands: bool,
 }
 
 impl Default for Server {
@@ -94,6 +103,7 @@ impl Server {
             initialized: false,
             shut_down: false,
             exited: false,
+            runs_commands: false,
         }
     }
 
@@ -185,6 +195,7 @@ impl Server {
         match method {
             ask::Initialize::METHOD => {
                 self.initialized = true;
+                self.runs_commands = params["initializationOptions"]["commands"] == true;
                 return value(initialized());
             }
             ask::Shutdown::METHOD => {
@@ -203,6 +214,9 @@ impl Server {
             ask::CodeActionRequest::METHOD => {
                 answer::<ask::CodeActionRequest>(params, |p| Ok(Some(self.repairs(&p)?)))
             }
+            ask::CodeLensRequest::METHOD => {
+                answer::<ask::CodeLensRequest>(params, |p| Ok(Some(self.lenses(&p)?)))
+            }
             ask::Completion::METHOD => answer::<ask::Completion>(params, |p| Ok(Some(self.completion(&p)?))),
             ask::GotoDefinition::METHOD => answer::<ask::GotoDefinition>(params, |p| self.definition(&p)),
             ask::DocumentHighlightRequest::METHOD => {
@@ -210,6 +224,9 @@ impl Server {
             }
             ask::DocumentSymbolRequest::METHOD => {
                 answer::<ask::DocumentSymbolRequest>(params, |p| Ok(Some(self.symbols(&p)?)))
+            }
+            ask::FoldingRangeRequest::METHOD => {
+                answer::<ask::FoldingRangeRequest>(params, |p| Ok(Some(self.folds(&p)?)))
             }
             ask::Formatting::METHOD => answer::<ask::Formatting>(params, |p| self.format(&p)),
             ask::HoverRequest::METHOD => answer::<ask::HoverRequest>(params, |p| self.hover(&p)),
@@ -223,6 +240,12 @@ impl Server {
             ask::Rename::METHOD => answer::<ask::Rename>(params, |p| Ok(Some(self.rename(&p)?))),
             ask::SemanticTokensFullRequest::METHOD => {
                 answer::<ask::SemanticTokensFullRequest>(params, |p| Ok(Some(self.tokens(&p)?)))
+            }
+            ask::SignatureHelpRequest::METHOD => {
+                answer::<ask::SignatureHelpRequest>(params, |p| self.signatures(&p))
+            }
+            ask::WorkspaceSymbolRequest::METHOD => {
+                answer::<ask::WorkspaceSymbolRequest>(params, |p| Ok(Some(self.named(&p))))
             }
             _ => Err(Failure::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         }
@@ -387,15 +410,7 @@ impl Server {
             DocumentSymbol {
                 name: s.name,
                 detail: None,
-                kind: match s.kind {
-                    SymbolKind::Module => lsp_types::SymbolKind::MODULE,
-                    SymbolKind::Agent => lsp_types::SymbolKind::CLASS,
-                    SymbolKind::Enum => lsp_types::SymbolKind::ENUM,
-                    SymbolKind::TypeAlias => lsp_types::SymbolKind::INTERFACE,
-                    SymbolKind::Constant => lsp_types::SymbolKind::CONSTANT,
-                    SymbolKind::Function => lsp_types::SymbolKind::FUNCTION,
-                    SymbolKind::Test => lsp_types::SymbolKind::EVENT,
-                },
+                kind: kind(s.kind),
                 tags: None,
                 deprecated: None,
                 range: lines.range(&s.range),
@@ -447,6 +462,91 @@ impl Server {
         }))
     }
 
+    fn signatures(&self, p: &SignatureHelpParams) -> Result<Option<SignatureHelp>, Failure> {
+        let (path, _, offset) = self.place(&p.text_document_position_params)?;
+        let one = |signature: ide::Signature| {
+            let units = |byte: usize| {
+                let before = signature.label.get(..byte).unwrap_or_default();
+                u32::try_from(before.encode_utf16().count()).unwrap_or(u32::MAX)
+            };
+            let param = |range: &ide::Range| ParameterInformation {
+                label: ParameterLabel::LabelOffsets([units(range.start), units(range.end)]),
+                documentation: None,
+            };
+            SignatureInformation {
+                parameters: Some(signature.params.iter().map(param).collect()),
+                active_parameter: signature.active.and_then(|i| u32::try_from(i).ok()),
+                label: signature.label,
+                documentation: None,
+            }
+        };
+        let signatures: Vec<_> = self.workspace.signatures(path, offset).into_iter().map(one).collect();
+        let active_parameter = signatures.first().and_then(|s| s.active_parameter);
+        let any = !signatures.is_empty();
+        Ok(any.then_some(SignatureHelp { signatures, active_signature: Some(0), active_parameter }))
+    }
+
+    fn folds(&self, p: &FoldingRangeParams) -> Result<Vec<FoldingRange>, Failure> {
+        let (path, text) = self.document(&p.text_document.uri)?;
+        let lines = Lines::new(text);
+        let fold = |fold: ide::Fold| {
+            let (start, end) = (lines.position(fold.range.start), lines.position(fold.range.end));
+            let (end_line, kind) = match fold.kind {
+                // The line of the bracket that closes stays in view.
+                FoldKind::Block => (end.line.saturating_sub(1), None),
+                FoldKind::Comment => (end.line, Some(FoldingRangeKind::Comment)),
+            };
+            (end_line > start.line).then(|| FoldingRange {
+                start_line: start.line,
+                end_line,
+                kind,
+                ..FoldingRange::default()
+            })
+        };
+        Ok(self.workspace.folds(path).into_iter().filter_map(fold).collect())
+    }
+
+    fn lenses(&self, p: &CodeLensParams) -> Result<Vec<CodeLens>, Failure> {
+        let (path, text) = self.document(&p.text_document.uri)?;
+        if !self.runs_commands {
+            return Ok(Vec::new());
+        }
+        let lines = Lines::new(text);
+        let lens = |lens: ide::Lens| {
+            let [run, test, cost] = COMMANDS;
+            let (title, command, arguments) = match lens.action {
+                LensAction::Run { pipeline, takes_input } => {
+                    ("Run".to_string(), run, vec![pipeline.into(), takes_input.into()])
+                }
+                LensAction::Test { name } => ("Test".to_string(), test, vec![name.into()]),
+                LensAction::Cost { bound } => (bound, cost, Vec::new()),
+            };
+            let file = Value::String(p.text_document.uri.as_str().into());
+            let arguments = [file].into_iter().chain(arguments).collect();
+            CodeLens {
+                range: lines.range(&lens.range),
+                command: Some(Command { title, command: command.into(), arguments: Some(arguments) }),
+                data: None,
+            }
+        };
+        Ok(self.workspace.lenses(path).into_iter().map(lens).collect())
+    }
+
+    fn named(&self, p: &WorkspaceSymbolParams) -> WorkspaceSymbolResponse {
+        let symbol = |(symbol, at): (ide::Symbol, ide::Location)| {
+            #[allow(deprecated, reason = "the type has no other way to be made")]
+            Some(SymbolInformation {
+                name: symbol.name,
+                kind: kind(symbol.kind),
+                tags: None,
+                deprecated: None,
+                location: self.location(&at)?,
+                container_name: None,
+            })
+        };
+        WorkspaceSymbolResponse::Flat(self.workspace.named(&p.query).into_iter().filter_map(symbol).collect())
+    }
+
     fn hints(&self, p: &InlayHintParams) -> Result<Vec<InlayHint>, Failure> {
         let (path, text) = self.document(&p.text_document.uri)?;
         let lines = Lines::new(text);
@@ -490,6 +590,18 @@ fn publish(uri: Uri, version: Option<i32>, diagnostics: Vec<Diagnostic>) -> Mess
     Notification::new(note::PublishDiagnostics::METHOD.into(), params).into()
 }
 
+fn kind(kind: SymbolKind) -> lsp_types::SymbolKind {
+    match kind {
+        SymbolKind::Module => lsp_types::SymbolKind::MODULE,
+        SymbolKind::Agent => lsp_types::SymbolKind::CLASS,
+        SymbolKind::Enum => lsp_types::SymbolKind::ENUM,
+        SymbolKind::TypeAlias => lsp_types::SymbolKind::INTERFACE,
+        SymbolKind::Constant => lsp_types::SymbolKind::CONSTANT,
+        SymbolKind::Function => lsp_types::SymbolKind::FUNCTION,
+        SymbolKind::Test => lsp_types::SymbolKind::EVENT,
+    }
+}
+
 fn markdown(value: String) -> MarkupContent {
     MarkupContent { kind: MarkupKind::Markdown, value }
 }
@@ -515,21 +627,33 @@ fn initialized() -> InitializeResult {
     };
     let rename =
         RenameOptions { prepare_provider: Some(true), work_done_progress_options: Default::default() };
+    let characters = |all: &[&str]| Some(all.iter().map(ToString::to_string).collect());
+    let completion =
+        CompletionOptions { trigger_characters: characters(&[".", "{"]), ..CompletionOptions::default() };
+    let signatures = SignatureHelpOptions {
+        trigger_characters: characters(&["(", "{", ","]),
+        retrigger_characters: characters(&[":", ")", "}"]),
+        ..SignatureHelpOptions::default()
+    };
     InitializeResult {
         capabilities: ServerCapabilities {
             position_encoding: Some(PositionEncodingKind::UTF16),
             text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
             code_action_provider: Some(CodeActionProviderCapability::Options(actions)),
-            completion_provider: Some(CompletionOptions::default()),
+            code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+            completion_provider: Some(completion),
             definition_provider: Some(OneOf::Left(true)),
             document_formatting_provider: Some(OneOf::Left(true)),
             document_highlight_provider: Some(OneOf::Left(true)),
             document_symbol_provider: Some(OneOf::Left(true)),
+            folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
             hover_provider: Some(HoverProviderCapability::Simple(true)),
             inlay_hint_provider: Some(OneOf::Left(true)),
             references_provider: Some(OneOf::Left(true)),
             rename_provider: Some(OneOf::Right(rename)),
             semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(tokens)),
+            signature_help_provider: Some(signatures),
+            workspace_symbol_provider: Some(OneOf::Left(true)),
             ..ServerCapabilities::default()
         },
         server_info: Some(ServerInfo {

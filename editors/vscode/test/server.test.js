@@ -5,6 +5,7 @@
 const { spawn } = require("node:child_process");
 const assert = require("node:assert");
 const path = require("node:path");
+const lenses = require("../run.js");
 
 const manifest = require(path.join(__dirname, "..", "package.json"));
 for (const grammar of manifest.contributes.grammars) {
@@ -51,7 +52,7 @@ async function ask(id, method, params) {
 }
 
 async function main() {
-  const { capabilities } = await ask(1, "initialize", { capabilities: {} });
+  const { capabilities } = await ask(1, "initialize", { capabilities: {}, initializationOptions: { commands: true } });
   assert.strictEqual(capabilities.renameProvider.prepareProvider, true);
   send({ method: "initialized", params: {} });
   const uri = "file:///nowhere/p.agent";
@@ -64,6 +65,16 @@ async function main() {
     textDocument: { uri }, range: diagnostics[0].range, context: { diagnostics },
   });
   assert.strictEqual(actions[0].edit.changes[uri][0].newText, "writer");
+  // Each lens has a command of the extension, and its arguments are those of the command line.
+  const commands = new Map();
+  const vscode = { commands: { registerCommand: (name, run) => commands.set(name, run) } };
+  lenses.register(vscode, { subscriptions: [] });
+  commands.set("entail.showProgram", () => {});
+  const above = await ask(6, "textDocument/codeLens", { textDocument: { uri } });
+  assert.ok(above.length >= 1 && above.every((lens) => commands.has(lens.command.command)), JSON.stringify(above));
+  assert.deepStrictEqual(lenses.runArguments("p.agent", "p", "-x"), ["run", "p.agent", "--pipeline", "p", "--", "-x"]);
+  assert.deepStrictEqual(lenses.runArguments("p.agent", "p", null), ["run", "p.agent", "--pipeline", "p"]);
+  assert.deepStrictEqual(lenses.testArguments("p.agent", "-a b"), ["test", "p.agent", "--filter=-a b"]);
   // A configuration, the module that makes its agent, and a name that leads from one to the other.
   const open = (file, languageId, text) => {
     const published = next((m) => m.method === "textDocument/publishDiagnostics" && m.params.uri === file);

@@ -331,6 +331,89 @@ fn completion_offers_fitting_names() {
 }
 
 #[test]
+fn the_arguments_of_run_are_completed_by_their_names() {
+    let program = |record: &str| {
+        format!(
+            "tool send(to: String, text: String) -> String {{}}\npipeline p() -> String {{ let x = run send with {record}"
+        )
+    };
+    let labels = |record: &str| -> Vec<String> {
+        let found = ask("textDocument/completion", &program(record), json!({}));
+        found.as_array().unwrap().iter().map(|i| i["label"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(labels("{ |"), ["to", "text"]);
+    assert_eq!(labels("{ to: \"a\", te|"), ["to", "text"]);
+    assert!(labels("{ to: |").contains(&"length".to_string()));
+}
+
+#[test]
+fn the_parameters_of_a_call_are_shown() {
+    let help = |marked: &str| ask("textDocument/signatureHelp", marked, json!({}));
+    let shown =
+        help("task ä(é: String, n: Int) -> String by agent {}\npipeline p() -> String { let x = ä(\"a\", |");
+    assert_eq!(shown["signatures"][0]["label"], "ä(é: String, n: Int) -> String");
+    assert_eq!(shown["signatures"][0]["parameters"][1]["label"], json!([13, 19]));
+    assert_eq!(shown["activeParameter"], 1);
+    let built_in = help("pipeline p() -> Bool { return contains(|");
+    assert_eq!(built_in["signatures"].as_array().unwrap().len(), 2);
+    assert_eq!(help(&marked("by wri|ter")), Value::Null);
+    // A function of a module of the standard library.
+    let library = help("use \"std:lists\";\npipeline p() -> List[Int] { return take([1], |");
+    assert!(library["signatures"][0]["label"].as_str().unwrap().starts_with("take("), "{library}");
+}
+
+#[test]
+fn parts_of_several_lines_fold() {
+    let folds = ask("textDocument/foldingRange", &format!("// one\n// two\n{PROGRAM}"), json!({}));
+    let lines = |kind: Value| {
+        let all = folds.as_array().unwrap().iter().filter(move |f| f["kind"] == kind);
+        all.map(|f| (f["startLine"].clone(), f["endLine"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(json!("comment")), [(json!(0), json!(1))]);
+    assert_eq!(lines(Value::Null), [(json!(6), json!(8))]);
+}
+
+#[test]
+fn lenses_are_for_clients_that_have_their_commands() {
+    let text = format!("{PROGRAM}test \"tones\" {{ assert true; }}\n");
+    let lenses = |options: Value| {
+        let params = json!({"textDocument": {"uri": URI}});
+        let begin = json!({"initializationOptions": options});
+        let said = session(&[
+            request(1, "initialize", begin),
+            open(URI, &text),
+            request(2, "textDocument/codeLens", params),
+        ]);
+        said.into_iter().find(|m| m["id"] == 2).unwrap()["result"].clone()
+    };
+    assert_eq!(lenses(Value::Null), json!([]));
+    let shown = lenses(json!({"commands": true}));
+    let command = |i: usize| shown[i]["command"].clone();
+    let run = json!({"title": "Run", "command": "entail.runPipeline", "arguments": [URI, "main", true]});
+    assert_eq!(command(0), run, "{shown}");
+    assert_eq!(
+        (&command(1)["command"], &command(1)["title"]),
+        (&json!("entail.showProgram"), &json!("≤ 72 model calls, ≤ 24 tool calls"))
+    );
+    let test = json!({"title": "Test", "command": "entail.runTest", "arguments": [URI, "tones"]});
+    assert_eq!(command(2), test);
+    assert_eq!(shown[0]["range"]["start"], json!({"line": 4, "character": 9}));
+}
+
+#[test]
+fn declarations_of_all_open_files_are_found() {
+    let files = [(URI, PROGRAM), ("file:///nowhere/q.agent", "tool overlook(q: String) -> String {}")];
+    let found = ask_among(&files, "workspace/symbol", json!({"query": "LOOK"}));
+    let found: Vec<(&str, &str)> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (s["name"].as_str().unwrap(), s["location"]["uri"].as_str().unwrap()))
+        .collect();
+    assert_eq!(found, [("look", URI), ("overlook", "file:///nowhere/q.agent")]);
+}
+
+#[test]
 fn formatting_and_tokens() {
     let options = json!({"options": {"tabSize": 4, "insertSpaces": true}});
     let edits = ask("textDocument/formatting", "pipeline p( x:String )->String{return x ;}", options);
@@ -530,10 +613,12 @@ fn methods() -> impl Strategy<Value = String> {
         "textDocument/didOpen",
         "textDocument/didChange",
         "textDocument/codeAction",
+        "textDocument/codeLens",
         "textDocument/completion",
         "textDocument/definition",
         "textDocument/documentHighlight",
         "textDocument/documentSymbol",
+        "textDocument/foldingRange",
         "textDocument/formatting",
         "textDocument/hover",
         "textDocument/inlayHint",
@@ -541,6 +626,8 @@ fn methods() -> impl Strategy<Value = String> {
         "textDocument/references",
         "textDocument/rename",
         "textDocument/semanticTokens/full",
+        "textDocument/signatureHelp",
+        "workspace/symbol",
         "textDocument/didClose",
         "textDocument/didSave",
         "workspace/didChangeWatchedFiles",

@@ -7,4 +7,5 @@ pub mod keywords;
 pub(crate) mod lexer;
 mod parser;
 
+pub use lexer::{Lexed, Token, Tokens, lex};
 pub use parser::{MAX_ERRORS, MAX_TEXT_BYTES, parse};
