@@ -8,7 +8,7 @@
 mod guard;
 
 use entail::{
-    Approver, BoxFuture, CancellationToken, Data, Error, Limits, ModelCall, ModelError, Models, Name,
+    Approver, BoxFuture, CancellationToken, Data, Edit, Error, Limits, ModelCall, ModelError, Models, Name,
     PlanStep, Price, Progress, Provider, Reply, Schema, Settings, Tokens, Work,
 };
 use pyo3::exceptions::PyException;
@@ -531,7 +531,7 @@ impl World {
         }
         if let Some(approver) = approver {
             let approver = Arc::new(approver);
-            world = world.approver(Approver::new(move |call| {
+            world = world.approver(Approver::editing(move |call| {
                 let args: Map<String, Value> =
                     call.args.iter().map(|a| (a.name.to_string(), a.value.to_json())).collect();
                 let labels: Map<String, Value> =
@@ -543,10 +543,19 @@ impl World {
                     json!({"tool": &*call.tool, "args": args, "labels": labels, "why": why, "decided": decided});
                 let answer = ask(approver.clone(), asked.to_string());
                 Box::pin(async move {
-                    match answer.await?.as_str() {
-                        "true" => Ok(()),
-                        "false" => Err("it was refused".into()),
-                        why => Err(serde_json::from_str(why).unwrap_or_else(|_| why.to_string())),
+                    let answer = answer.await?;
+                    match serde_json::from_str(&answer) {
+                        Ok(Value::Bool(true)) => Ok(None),
+                        Ok(Value::Bool(false)) => Err("it was refused".into()),
+                        Ok(Value::String(why)) => Err(why),
+                        Ok(Value::Object(edit)) => {
+                            let arg = |(name, json): (String, Value)| {
+                                let data = Data::from_json(&json).map_err(|e| format!("`{name}`: {e}"))?;
+                                Ok::<_, String>((Name::from(name), data))
+                            };
+                            edit.into_iter().map(arg).collect::<Result<_, _>>().map(|args| Some(Edit::trusted(args)))
+                        }
+                        _ => Err(answer),
                     }
                 })
             }));

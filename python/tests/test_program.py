@@ -392,6 +392,22 @@ def test_somebody_approves(answer: bool | str, tmp_path: Path) -> None:
     assert [(c.tool, c.args) for c in asked] == [("pay", {"to": "bob"})]
 
 
+def test_an_approver_writes_other_arguments(tmp_path: Path) -> None:
+    (tmp_path / "pay.agent").write_text(PAY)
+    (tmp_path / "policy.toml").write_text("[tools.pay]\napprove = true\n")
+    (tmp_path / "entail.toml").write_text('policy = "policy.toml"\n')
+
+    def pay(to: str) -> str:
+        return f"paid {to}"
+
+    program = entail.load("pay.agent")
+    assert program.run_sync({"to": "bob"}, tools=[pay], approver=lambda _: {"to": "carol"}) == "paid carol"
+    for wrong, why in [({"to": 7}, "expected a string"), ({"whom": "eve"}, "no parameter `whom`")]:
+        with pytest.raises(entail.RunError) as raised:
+            program.run_sync({"to": "bob"}, tools=[pay], approver=lambda _, edit=wrong: edit)
+        assert why in raised.value.message
+
+
 def test_lint_finds_what_the_command_finds(tmp_path: Path) -> None:
     (tmp_path / "agents.yaml").write_text("writer:\n  role: Writer\n  goal: Write\n  backstory: ''\n  max_iter: 0\n")
     found = entail.lint(tmp_path)

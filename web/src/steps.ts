@@ -176,6 +176,7 @@ function answer(request: RequestLine, response: ResponseLine): HTMLElement {
   if ("stopped" in response) return bad("stopped", response.stopped);
   if ("late" in response) return bad("too late", "a time limit of the program had passed");
   if ("withheld" in response) return h("p", { class: "muted" }, "The answer is withheld.");
+  if ("edit" in response) return h("p", {}, h("b", {}, "Approved with other arguments: "), h("code", {}, JSON.stringify(response.edit)));
   if (request.kind === "approve") return h("p", {}, h("b", {}, "Approved"));
   if ("reply" in response) return h("p", {}, h("b", {}, "Reply: "), String(response.reply));
   if ("calls" in response) return details("Calls", response.calls);

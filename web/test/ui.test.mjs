@@ -256,6 +256,42 @@ test("a refusal carries its reason to the program, and an answer is taken once",
   void context;
 });
 
+test("a call is approved with other arguments, whose types are checked", async () => {
+  const dir = folder({ reply: HOSTILE });
+  const run = ran(dir);
+  const { link } = await ui(dir);
+  const { page, faults } = await open(link);
+  await listed(page);
+  await page.getByRole("link", { name: /Approvals/ }).click();
+  const card = page.locator(".card");
+  await card.getByText("Change the arguments").click();
+  const field = card.getByLabel("to (Str)");
+  assert.equal(await field.inputValue(), HOSTILE);
+  await field.fill(`carol ${HOSTILE}`);
+  await card.getByLabel("Passphrase").fill("wrong");
+  await card.getByRole("button", { name: "Approve with 1 other argument" }).click();
+  await card.getByText("the passphrase is wrong").waitFor();
+  // What was written stays; what the server does not take is said.
+  const sent = await page.evaluate(async () => {
+    const { approvals } = await (await fetch("/api/approvals")).json();
+    const body = JSON.stringify({ decision: "approve", edit: { to: 7 }, passphrase: "x" });
+    const answer = await fetch(`/api/approvals/${approvals[0].request}`, { method: "POST", headers: { "content-type": "application/json" }, body });
+    return [answer.status, (await answer.json()).error.message];
+  });
+  assert.deepEqual(sent, [422, "the argument `to`: $: expected a string, found a number"]);
+  await field.fill("carol");
+  await card.getByLabel("Passphrase").fill(PASSPHRASE);
+  await card.getByRole("button", { name: "Approve with 1 other argument" }).click();
+  await card.getByText(/✔ Approved with \{"to":"carol"\} in place of what was asked, by alice/).waitFor();
+  command(dir, ["run", "pay.agent", "--pipeline", "settle", "--script", "s.json", "--journal", "j", "--run-refused", "--resume", run]);
+  await page.evaluate((hash) => (location.hash = hash), `#/runs/${run}`);
+  const step = page.locator(".step", { hasText: "Ask for approval" });
+  await step.waitFor();
+  assert.match(await step.textContent(), /Approved with other arguments: \{"to":"carol"\}.*by alice, signed with a key/s);
+  assert.match(await page.locator(".step", { hasText: "Call tool pay" }).textContent(), /\{"to":"carol"\}/);
+  assert.deepEqual(faults, []);
+});
+
 test("whoever has no key of an approver is not asked, and is refused", async () => {
   const dir = folder({ key: false });
   ran(dir);

@@ -868,13 +868,14 @@ Examples:
   entail approve --new-key            makes your key, and shows what `entail.toml` needs to know of it
   entail runs list                    shows which runs wait, and for what
   entail approve 19aa                 shows the call and asks, also for the passphrase of your key
-  entail approve 19aa --deny --reason 'not to bob'")]
+  entail approve 19aa --deny --reason 'not to bob'
+  entail approve 19aa --edit '{\"amount\": 40}'   approves it with another amount")]
 pub struct ApproveArgs {
     /// The run, or the beginning of its identifier.
     #[arg(required_unless_present = "new_key")]
     pub run: Option<String>,
     /// Make a key for signing answers, encrypted under a passphrase, in the configuration directory.
-    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["run", "request", "deny", "reason", "yes", "as_name"])]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["run", "request", "deny", "reason", "yes", "edit", "as_name"])]
     pub new_key: Option<Option<String>>,
     /// Name of the key that signs, if you have several.
     #[arg(long = "as", value_name = "NAME", id = "as_name")]
@@ -894,6 +895,10 @@ pub struct ApproveArgs {
     /// Approve the call without being asked about it. The passphrase is still asked for.
     #[arg(long)]
     pub yes: bool,
+    /// Approve the call with these arguments in place of its own: a JSON object of those that change. The run
+    /// checks them as it checked its own.
+    #[arg(long, value_name = "JSON", conflicts_with = "deny")]
+    pub edit: Option<String>,
     /// The journal: a directory, a file, or the address of a Postgres server.
     #[arg(long, value_name = "PATH|URL", default_value = ".entail")]
     pub journal: PathBuf,

@@ -76,9 +76,9 @@ pub use command_line::{command, command_line_of};
 pub use core_ir::{Data, Name, Type};
 pub use machine::{Message, Reply};
 pub use runtime::{
-    Answer, Approval, Approver, BoxFuture, CancellationToken, CustomTool, Decider, Event, Limits, ModelCall,
-    ModelError, Models, Price, Progress, Provider, Remote, RemoteOptions, RunReport, Schema, Scripted,
-    Tokens, Tools, Usage, Via, Work,
+    Answer, Approval, Approver, BoxFuture, CancellationToken, CustomTool, Decider, Edit, Event, Limits,
+    ModelCall, ModelError, Models, Price, Progress, Provider, Remote, RemoteOptions, RunReport, Schema,
+    Scripted, Tokens, Tools, Usage, Via, Work,
 };
 #[doc(hidden)]
 pub use runtime::{PYTHON_SHIM, supervise};

@@ -119,6 +119,10 @@ impl<'a> Watch<'a> {
                     Answered::Data(data) => data.to_json().to_string(),
                     Answered::Nothing => "done".into(),
                     Answered::Approved(_) => "approved".into(),
+                    Answered::Edited { args, .. } => {
+                        let args = args.iter().map(|(n, d)| format!("{n} = {}", d.to_json()));
+                        format!("approved with {}", args.collect::<Vec<_>>().join(", "))
+                    }
                     Answered::Sample(_) => return,
                     Answered::Failed(why) => format!("failed: {why}"),
                     Answered::Stopped(why) => format!("stopped: {why}"),

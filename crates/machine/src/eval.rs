@@ -188,10 +188,23 @@ struct Cleared {
     value: Label,
     /// True if somebody has to approve it.
     asks: bool,
+    /// Set if somebody has approved it with other arguments, which these are.
+    edited: Option<Edited>,
+    /// The value that the tool is applied to.
+    applied: Value,
     choices: Vec<Choice>,
     /// True if untrusted data decides that the call happens, and the tool limits the number of such calls.
     counts: bool,
     span: Span,
+}
+
+/// Labels of an approval with other arguments.
+#[derive(Clone, Copy)]
+struct Edited {
+    /// The label of what the new arguments depend on. The result of the call has it, too.
+    label: Label,
+    /// The label of the answer: that the call is checked again is known there, and so is why it is refused.
+    answer: Label,
 }
 
 /// The use of a response.
@@ -1243,7 +1256,12 @@ impl Machine {
                 (s.pc, s.pc_from) = (pc, pc_from);
             }
             Frame::Within { outer, .. } => s.deadlines = outer,
-            Frame::FixArg(..) | Frame::Policy(_) | Frame::Generated | Frame::Ask(_) => {}
+            Frame::FixArg(..) | Frame::Generated | Frame::Ask(_) => {}
+            Frame::Policy(call) => {
+                s.state = State::Raise(failure);
+                self.raised_after_edit(s, call.edited);
+                return None;
+            }
         }
         s.state = State::Raise(failure);
         None

@@ -434,6 +434,15 @@ pub enum Response {
     LabeledTool(Result<Data, String>, LabelSpec),
     /// Approval of the call, or the reason of its refusal.
     Approve(Result<(), String>),
+    /// To a request for approval: approval of the call with other arguments. It is checked again, and made
+    /// with them. Nobody is asked again.
+    Edited {
+        /// The arguments that are other ones, by the names of their parameters.
+        args: Vec<(Name, Data)>,
+        /// Label of what whoever approved the call writes. One that the lattice of the run does not have
+        /// counts as the highest.
+        label: LabelSpec,
+    },
     /// To a request for approval: nobody is there to be asked.
     Unattended,
     /// The value of the key, if it has one.
@@ -701,13 +710,17 @@ pub(crate) struct Conversation {
     pub pending: Option<Box<Vec<(Name, Data)>>>,
     /// The remark that was made last.
     pub told: Option<Arc<Remark>>,
+    /// Calls that were made with other arguments than the model gave, and of which no model was told yet.
+    #[allow(clippy::box_collection, reason = "a conversation of a run that waits is to be small")]
+    pub edits: Option<Box<Vec<Arc<Remark>>>>,
 }
 
 /// Up to how many elements a vector takes no more room than it needs, in what waits. Longer ones are not
 /// moved for that.
 pub(crate) const SHORT: usize = 64;
 
-/// The guard's reason against the last attempt, for the models that the next one calls.
+/// A text for models, with its label: the guard's reason against the last attempt, or what an approver
+/// changed.
 #[derive(Debug)]
 pub(crate) struct Remark {
     pub label: Label,
@@ -716,13 +729,14 @@ pub(crate) struct Remark {
 
 impl Conversation {
     pub(crate) fn empty(label: Label) -> Conversation {
-        Conversation { label, messages: Growing::default(), pending: None, told: None }
+        Conversation { label, messages: Growing::default(), pending: None, told: None, edits: None }
     }
 
     /// A copy that continues by itself, at a program counter.
     pub(crate) fn branch(&mut self, lattice: &mut Lattice, pc: Label) -> Conversation {
         let (messages, label) = (self.messages.copy(), lattice.join(self.label, pc));
-        Conversation { label, messages, pending: self.pending.clone(), told: self.told.clone() }
+        let (pending, told, edits) = (self.pending.clone(), self.told.clone(), self.edits.clone());
+        Conversation { label, messages, pending, told, edits }
     }
 }
 

@@ -151,6 +151,13 @@ pub enum Answered {
     Nothing,
     /// The call may be made. Who says so is not known of a run that an earlier version kept.
     Approved(Option<Decider>),
+    /// The call may be made with other arguments, by the names of their parameters.
+    Edited {
+        /// Party that says so.
+        by: Option<Decider>,
+        /// The arguments that are other ones.
+        args: Vec<(Name, Data)>,
+    },
     /// A sample.
     Sample(bool),
     /// It failed; the program may catch that.
@@ -264,6 +271,11 @@ impl crate::Redactor {
             Event::Answered { what, .. } => match what {
                 Answered::Reply(reply) => *reply = self.reply(reply),
                 Answered::Data(data) => *data = self.data(data),
+                Answered::Edited { args, .. } => {
+                    for (_, value) in args {
+                        *value = self.data(value);
+                    }
+                }
                 Answered::Failed(text) | Answered::Stopped(text) => *text = self.owned(std::mem::take(text)),
                 Answered::Nothing
                 | Answered::Sample(_)

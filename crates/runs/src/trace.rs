@@ -595,6 +595,9 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
         }
         Answered::Reply(Reply::ToolCalls(several)) => ("calls", calls(several)),
         Answered::Data(data) => ("data", data.to_json()),
+        Answered::Edited { args, .. } => {
+            ("edit", Json::Object(args.iter().map(|(n, d)| (n.to_string(), d.to_json())).collect()))
+        }
         Answered::Nothing | Answered::Approved(_) => ("data", Json::Null),
         Answered::Sample(b) => ("sample", (*b).into()),
         Answered::Failed(why) => ("error", why.clone().into()),
@@ -616,14 +619,16 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
 /// An approval endorses the arguments of one call: a person vouches for them, which `endorse` of the program
 /// does elsewhere.
 fn endorsement(n: usize, asking: &OpenRequest, answer: &Answered) -> Option<Json> {
-    let (Asked::Approve { name, args, labels }, Answered::Approved(by)) = (&asking.what, answer) else {
-        return None;
+    let Asked::Approve { name, args, labels } = &asking.what else { return None };
+    let (by, edited) = match answer {
+        Answered::Approved(by) => (by, &[][..]),
+        Answered::Edited { by, args } => (by, &args[..]),
+        _ => return None,
     };
-    let args: Vec<Json> = args
-        .iter()
-        .zip(labels)
-        .map(|((arg, _), label)| json!({"name": &**arg, "label": label.to_json()}))
-        .collect();
+    // What the approver wrote needs nobody to vouch for it.
+    let own = args.iter().zip(labels).filter(|((arg, _), _)| !edited.iter().any(|(n, _)| n == arg));
+    let args: Vec<Json> =
+        own.map(|((arg, _), label)| json!({"name": &**arg, "label": label.to_json()})).collect();
     let mut line = json!({"event": "endorsement", "n": n, "tool": &**name, "args": args});
     if let Some(by) = by {
         line["by"] = json!({"name": by.name, "via": by.via.as_str()});

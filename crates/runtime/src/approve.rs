@@ -6,7 +6,7 @@
 //! refused.
 
 use crate::BoxFuture;
-use core_ir::{Chain, Data, Name};
+use core_ir::{Chain, Data, LabelSpec, Name};
 use runs::{Decider, Via};
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// An answer to a question, and whose it is. Nobody's, if the question was never asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
-    pub(crate) result: Result<(), String>,
+    /// Approval, perhaps with other arguments, or the reason of a refusal.
+    pub(crate) result: Result<Option<Edit>, String>,
     pub(crate) by: Option<Decider>,
 }
 
@@ -22,6 +23,22 @@ impl Verdict {
     /// Returns a refusal that is not an approver's decision.
     pub(crate) fn refused(why: impl Into<String>) -> Verdict {
         Verdict { result: Err(why.into()), by: None }
+    }
+}
+
+/// Arguments that whoever approves a call writes in place of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The arguments that are other ones, by the names of their parameters.
+    pub args: Vec<(Name, Data)>,
+    /// Label of what the approver writes.
+    pub label: LabelSpec,
+}
+
+impl Edit {
+    /// An edit by somebody whose words are trusted and public.
+    pub fn trusted(args: Vec<(Name, Data)>) -> Edit {
+        Edit { args, label: LabelSpec::BOTTOM }
     }
 }
 
@@ -83,11 +100,21 @@ pub struct Approver {
     by: Decider,
 }
 
-type Ask = dyn Fn(Approval) -> BoxFuture<Result<(), String>> + Send + Sync;
+type Ask = dyn Fn(Approval) -> BoxFuture<Result<Option<Edit>, String>> + Send + Sync;
 
 impl Approver {
     /// Asks by this function. An error is a refusal, and says why.
     pub fn new(ask: impl Fn(Approval) -> BoxFuture<Result<(), String>> + Send + Sync + 'static) -> Approver {
+        Approver::editing(move |call| {
+            let answer = ask(call);
+            Box::pin(async move { answer.await.map(|()| None) })
+        })
+    }
+
+    /// Asks by a function that may give other arguments. The call is checked again with them.
+    pub fn editing(
+        ask: impl Fn(Approval) -> BoxFuture<Result<Option<Edit>, String>> + Send + Sync + 'static,
+    ) -> Approver {
         Approver { ask: Arc::new(ask), by: Decider::new("the embedding program", Via::Program) }
     }
 

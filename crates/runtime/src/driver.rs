@@ -2,7 +2,7 @@
 
 mod entered;
 
-use crate::approve::{Approval, ApprovalArg, Approver, Verdict as Decided};
+use crate::approve::{Approval, ApprovalArg, Approver, Edit, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost, most_cost};
 use crate::deadline::Clocks;
 use crate::engine::EngineRun;
@@ -524,10 +524,7 @@ impl<'a> Driver<'a> {
         let begun = Instant::now();
         self.keep(id, request);
         self.emit_asked(id, request, "", true);
-        let stated = match &response {
-            Response::LabeledTool(_, said) => Some(self.stated(said)),
-            _ => None,
-        };
+        let stated = self.stated_in(&response);
         self.answered_as(id, answered_with(&response, None), begun, stated);
         self.machine.made_earlier(request);
         self.respond(id, response, begun);
@@ -586,15 +583,16 @@ impl<'a> Driver<'a> {
     /// signed the answer. Anyone who can write the journal can write such an answer, so the question is asked
     /// again.
     fn is_unproved(&self, id: RequestId, request: &Request, response: &Response, gone_on: bool) -> bool {
-        let (Call::Approve { tool, args, labels, control }, Response::Approve(Ok(()))) =
-            (&request.call, response)
-        else {
-            return false;
+        let Call::Approve { tool, args, labels, control } = &request.call else { return false };
+        let approved = match response {
+            Response::Approve(Ok(())) => None,
+            Response::Edited { args, label } => Some(Edit { args: args.clone(), label: label.clone() }),
+            _ => return false,
         };
         let signed = |desk: &ApprovalDesk| {
-            desk.is_signed(&self.run, id, &self.approval(tool, args, (labels, *control), request.channel))
+            desk.signed(&self.run, id, &self.approval(tool, args, (labels, *control), request.channel))
         };
-        !gone_on && !self.handlers.desk.as_ref().is_some_and(signed)
+        !gone_on && self.handlers.desk.as_ref().and_then(signed) != Some(approved)
     }
 
     /// Answers as the journal says.
@@ -615,6 +613,7 @@ impl<'a> Driver<'a> {
             false => self.tell_asked(id, request, &model, true),
         }
         let what = answered_with(&response, by);
+        let stated = self.stated_in(&response);
         match &request.call {
             Call::Model { params, .. } if !reused => {
                 self.budget.replayed_model(params.as_deref(), &model, tokens, usd.as_ref());
@@ -631,10 +630,6 @@ impl<'a> Driver<'a> {
         let finish = match &what {
             Answered::Reply(reply) => Finish::of(reply),
             _ => Finish::Other,
-        };
-        let stated = match &response {
-            Response::LabeledTool(_, said) => Some(self.stated(said)),
-            _ => None,
         };
         self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
         self.note_answer(id, &response);
@@ -1107,11 +1102,27 @@ impl<'a> Driver<'a> {
     }
 
     fn approved(&mut self, id: RequestId, Decided { result, by }: Decided, begun: Instant) {
-        let result = result.map_err(|why| self.redactor().owned(why));
-        let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Approved(by.clone()));
-        self.answered(id, what, begun);
+        let response = self.decided(id, result, by.clone(), begun);
         let spent = Spent { elapsed: begun.elapsed(), by, ..Spent::default() };
-        self.respond_with(id, Response::Approve(result), spent);
+        self.respond_with(id, response, spent);
+    }
+
+    /// Tells of a decision, and makes the response of it.
+    fn decided(
+        &mut self,
+        id: RequestId,
+        result: Result<Option<Edit>, String>,
+        by: Option<Decider>,
+        begun: Instant,
+    ) -> Response {
+        let response = match result {
+            Err(why) => Response::Approve(Err(self.redactor().owned(why))),
+            Ok(None) => Response::Approve(Ok(())),
+            Ok(Some(Edit { args, label })) => Response::Edited { args, label },
+        };
+        let stated = self.stated_in(&response);
+        self.answered_as(id, answered_with(&response, by), begun, stated);
+        response
     }
 
     /// Refuses a call because there is no approver. A journal records the refusal, and a resumed run asks
@@ -1134,6 +1145,14 @@ impl<'a> Driver<'a> {
     fn answered_as(&mut self, id: RequestId, what: Answered, begun: Instant, stated: Option<Data>) {
         let (tokens, finish) = (Tokens::default(), Finish::Other);
         self.emit(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed(), stated });
+    }
+
+    /// The label that an answer states, if it does.
+    fn stated_in(&self, response: &Response) -> Option<Data> {
+        match response {
+            Response::LabeledTool(_, said) | Response::Edited { label: said, .. } => Some(self.stated(said)),
+            _ => None,
+        }
     }
 
     /// A label that an answer states, as the machine reads it.
@@ -1272,6 +1291,7 @@ pub(crate) fn answered_with(response: &Response, by: Option<Decider>) -> Answere
         Response::Unattended => Answered::Failed(NOBODY.into()),
         Response::Late(_) => Answered::Late,
         Response::Approve(Ok(())) => Answered::Approved(by),
+        Response::Edited { args, .. } => Answered::Edited { by, args: args.clone() },
         _ => Answered::Nothing,
     }
 }

@@ -70,7 +70,7 @@ mod watchdog;
 mod web;
 mod write_lock;
 
-pub use approve::{Approval, ApprovalArg, Approver};
+pub use approve::{Approval, ApprovalArg, Approver, Edit};
 pub use budget::Limits;
 pub use config::{ConfigError, ConfigErrorKind};
 pub use driver::{Handlers, end_run, run, run_end};

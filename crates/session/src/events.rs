@@ -109,6 +109,7 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
                     ("ok", Some(calls.iter().map(|(n, a)| call(n, a)).collect()))
                 }
                 Answered::Data(data) => ("ok", Some(data.to_json())),
+                Answered::Edited { args, .. } => ("ok", Some(json!({ "edit": fields(args) }))),
                 Answered::Nothing | Answered::Approved(_) | Answered::Sample(_) => ("ok", None),
                 Answered::Failed(_) => ("failed", None),
                 Answered::Stopped(_) => ("stopped", None),

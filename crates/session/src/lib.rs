@@ -46,6 +46,7 @@
 //! [`preflight::Refusal`], [`Error`].
 
 #[cfg(feature = "frameworks")]
+pub mod approvals;
 pub mod audit;
 pub mod bound;
 pub mod callers;

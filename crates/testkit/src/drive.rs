@@ -329,6 +329,7 @@ pub(crate) fn response(asked: &world::Call, answer: Answer) -> Response {
         (world::Call::Tool { .. }, Answer::Data(d)) => Response::Tool(Ok(d)),
         (world::Call::Tool { .. }, Answer::Labeled(d, label)) => Response::LabeledTool(Ok(d), label),
         (world::Call::Approve { .. }, Answer::Approved(verdict)) => Response::Approve(verdict),
+        (world::Call::Approve { .. }, Answer::Edited(args, label)) => Response::Edited { args, label },
         (world::Call::Tool { .. }, Answer::ToolTimeout(why)) => Response::ToolTimeout(why),
         (world::Call::Tool { .. }, Answer::Failed(why)) => Response::Tool(Err(why)),
         (world::Call::Recall { .. }, Answer::Found(d)) => Response::Recall(Ok(d)),

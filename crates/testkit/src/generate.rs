@@ -45,6 +45,8 @@ pub struct Program {
     pub labeling: bool,
     /// True if some errors of models are permanent.
     pub permanent: bool,
+    /// True if calls are approved with other arguments, now and then.
+    pub edits: bool,
     /// The tools that `tool[…]` means.
     pub tools: Vec<ToolDecl>,
     /// The stores that `mem` opens.

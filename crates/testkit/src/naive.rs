@@ -189,6 +189,14 @@ struct Key {
     label: LabelSpec,
 }
 
+/// An approval with other arguments.
+struct Edited<'a> {
+    /// The label of what the new arguments depend on.
+    label: Label,
+    /// Set once the call has passed all checks.
+    is_made: &'a mut bool,
+}
+
 struct Conversation {
     label: Label,
     messages: Vec<Message>,
@@ -196,6 +204,8 @@ struct Conversation {
     pending: VecDeque<(Name, Data)>,
     /// The number of the remark that was made last.
     told: u64,
+    /// Calls that were approved with other arguments, and of which no model was told: labels and texts.
+    edits: Vec<(Label, String)>,
 }
 
 /// Reason why the last attempt of a guard was refused.
@@ -207,7 +217,7 @@ struct Remark {
 
 impl Conversation {
     fn empty(label: Label) -> Conversation {
-        Conversation { label, messages: Vec::new(), pending: VecDeque::new(), told: 0 }
+        Conversation { label, messages: Vec::new(), pending: VecDeque::new(), told: 0, edits: Vec::new() }
     }
 }
 
@@ -927,8 +937,9 @@ impl Run<'_> {
     /// `(lc ⊔ pc) : messages`.
     fn copied(&mut self, pc: Label) -> Conversation {
         let label = self.join(self.conversation.label, pc);
-        let Conversation { messages, pending, told, .. } = &self.conversation;
-        Conversation { label, messages: messages.clone(), pending: pending.clone(), told: *told }
+        let Conversation { messages, pending, told, edits, .. } = &self.conversation;
+        let (messages, pending, edits) = (messages.clone(), pending.clone(), edits.clone());
+        Conversation { label, messages, pending, told: *told, edits }
     }
 
     /// `pc ⊑ lc`, or the error `flow` labeled `pc ⊔ lc`.
@@ -969,6 +980,13 @@ impl Run<'_> {
             return Ok(None);
         }
         self.conversation.pending.clear();
+        // *Edits*: each once, if its label flows to lc.
+        for (label, text) in std::mem::take(&mut self.conversation.edits) {
+            match self.lattice.flows(label, lc) {
+                true => self.conversation.messages.push((Role::User, text)),
+                false => self.conversation.edits.push((label, text)),
+            }
+        }
         // **Remarks**: once a conversation, if the remark's label flows to lc.
         if let Some(remark) = &self.remark
             && remark.number != self.conversation.told
@@ -1343,6 +1361,12 @@ impl Run<'_> {
 
     /// **`tool[f] V`** at `pc`.
     fn call_tool(&mut self, pc: Label, tool: &ToolDecl, v: &Value) -> Eval {
+        self.check_call(pc, tool, v, None)
+    }
+
+    /// **`tool[f] V`** at `pc`, or what follows from an approval with other arguments, which are in `V`: the
+    /// label of that answer is joined to what is returned, and nobody is asked.
+    fn check_call(&mut self, pc: Label, tool: &ToolDecl, v: &Value, edited: Option<Edited<'_>>) -> Eval {
         // pc ⊑ ℓpc, else the error flow, labeled pc.
         // With `approve` integrity is vouched for, so only the secrecies are compared.
         let lpc = self.resolve(&tool.control);
@@ -1420,6 +1444,7 @@ impl Run<'_> {
         // Missing, unknown or ill-typed arguments are the error type, labeled pc ⊔ deep V.
         let deep = self.deep(v);
         let raised = self.join(pc, deep);
+        let raised = self.join(raised, edited.as_ref().map_or(Label::BOTTOM, |e| e.label));
         let Some(given) = given else { return error("type", raised, "not a record of arguments") };
         if let Some((name, _)) = given.iter().find(|(n, _)| !tool.params.iter().any(|p| p.name == *n)) {
             return error("type", raised, format!("unknown argument `{name}`"));
@@ -1508,7 +1533,7 @@ impl Run<'_> {
         // What a call that succeeds returns doesn't depend on arguments that complete it: their labels are
         // left out, if the arguments came by name.
         let mut spared = raised;
-        if bare.is_none() && !tool.completes.is_empty() {
+        if bare.is_none() && !tool.completes.is_empty() && edited.is_none() {
             spared = self.join(pc, v.label);
             for (p, (l, _)) in tool.params.iter().zip(&compared) {
                 if !tool.completes.contains(&p.name) {
@@ -1592,13 +1617,55 @@ impl Run<'_> {
             }
         }
         asks |= verdict_asks;
-        if asks {
+        let is_approved = asks || edited.is_some();
+        if let Some(edited) = edited {
+            *edited.is_made = true;
+        } else if asks {
             // A confirmation calls nothing: it is on the label of what is confirmed alone.
             let called = if tool.confirms { Label::BOTTOM } else { channel };
             let seen = self.join(called, raised);
             match self.ask(Call::Approve { name: tool.name.clone(), args: args.clone() }, seen, refused)? {
                 Answer::Approved(Ok(())) => {}
                 Answer::Approved(Err(why)) => return permanent("tool", refused, why),
+                // An argument that whoever approves has written is as secret as what they were shown, and
+                // comes from them.
+                Answer::Edited(args, by) => {
+                    let by = self.lattice.resolve_or_top(&by);
+                    let all = self.join(raised, by);
+                    let own = self.lattice.reclassify(by, all);
+                    let mut fields = match &*v.node {
+                        Node::Args(_, fields) => fields.clone(),
+                        Node::Record(fields) if bare.is_none() => fields.clone(),
+                        _ => bare.iter().map(|name| (name.clone(), v.clone())).collect(),
+                    };
+                    for (name, data) in &args {
+                        let new = literal(own, data);
+                        match fields.iter_mut().find(|(n, _)| n == name) {
+                            Some((_, old)) => *old = new,
+                            None => fields.push((name.clone(), new)),
+                        }
+                    }
+                    let node = match &*v.node {
+                        Node::Args(of, _) => Node::Args(of.clone(), fields),
+                        _ => Node::Record(fields),
+                    };
+                    let text = format!(
+                        "The call of `{}` was approved with changed arguments: {}",
+                        tool.name,
+                        Data::record(args).to_json()
+                    );
+                    self.conversation.edits.push((all, text));
+                    // An error says no less than the answer, until the call is made.
+                    let mut is_made = false;
+                    let edited = Edited { label: all, is_made: &mut is_made };
+                    let result = self.check_call(pc, tool, &value(v.label, node), Some(edited));
+                    return result.map_err(|e| match is_made {
+                        true => e,
+                        false => {
+                            Error { label: [refused, all].iter().fold(e.label, |l, m| self.join(l, *m)), ..e }
+                        }
+                    });
+                }
                 _ => return error("tool", refused, "no answer to a question for approval"),
             }
         }
@@ -1609,7 +1676,7 @@ impl Run<'_> {
         }
         // A confirmation gives its first argument; an approval has endorsed it.
         if tool.confirms {
-            if asks {
+            if is_approved {
                 let secrecy = self.lattice.reclassify(Label::BOTTOM, label);
                 label = self.join(pc, secrecy);
             }

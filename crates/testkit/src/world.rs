@@ -70,6 +70,8 @@ pub enum Answer {
     Labeled(Data, LabelSpec),
     /// Somebody approves, or gives a reason not to.
     Approved(Result<(), String>),
+    /// Somebody approves the call with other arguments, whose label is that of whoever writes them.
+    Edited(Vec<(Name, Data)>, LabelSpec),
     /// A store holds this.
     Found(Option<Data>),
     /// A store has kept the value.

@@ -161,6 +161,7 @@ impl Entries {
             (_, Response::LabeledTool(Ok(data), label)) => {
                 json!({"data": exchange::data_json(data), "label": exchange::label_json(label)})
             }
+            (_, Response::Edited { .. }) => return uncovered("an approval with other arguments"),
             (_, Response::LabeledTool(Err(_), _)) => return uncovered("a failure that a tool labels"),
             (_, Response::Permanent(_)) => return uncovered("a permanent failure of a model"),
             (_, Response::Uncleared(_)) => return uncovered("a conversation that no model may see"),

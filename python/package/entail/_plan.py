@@ -61,6 +61,8 @@ class Question:
     approved: bool
     #: What the approver said against it.
     why_not: str | None = None
+    #: Arguments that the approver wrote in place of those of the call.
+    edit: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -327,10 +329,12 @@ class _Seen:
     def asked_by(self, approver: Approver) -> Approver:
         """The approver, with a record of what it is asked and says."""
 
-        async def ask(approval: Approval) -> bool | str:
+        async def ask(approval: Approval) -> bool | str | Mapping[str, Any]:
             said = await result_of(approver, approval)
-            self._questions.append(Question(approval, said is True, said if isinstance(said, str) else None))
-            return said if isinstance(said, str) else said is True
+            edit = said if isinstance(said, Mapping) else None
+            why_not = said if isinstance(said, str) else None
+            self._questions.append(Question(approval, said is True or edit is not None, why_not, edit))
+            return edit if edit is not None else why_not if why_not is not None else said is True
 
         return ask
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union, overload
@@ -102,8 +102,8 @@ class Pipeline:
     input_schema: dict[str, Any] | None = field(repr=False)
 
 
-#: Who approves calls: `True`, or `False` or a text that says why not.
-Approver = Callable[[Approval], Union[bool, str, Awaitable[Union[bool, str]]]]
+#: Who approves calls: `True`, or `False` or a text that says why not. A mapping approves the call with these arguments in place of its own.
+Approver = Callable[[Approval], Union[bool, str, Mapping[str, Any], Awaitable[Union[bool, str, Mapping[str, Any]]]]]
 #: Is told each event of a run, as `entail run --log json` writes them.
 Listener = Callable[[dict[str, Any]], Any]
 
@@ -338,7 +338,9 @@ def _model(
 def _approver(
     approver: Approver, loop: asyncio.AbstractEventLoop
 ) -> Callable[[str, _entail.Answer], Callable[[], object]]:
-    def give(said: bool | str) -> bool | str:
+    def give(said: Any) -> Any:
+        if isinstance(said, Mapping):
+            return {name: as_json(value) for name, value in said.items()}
         return said if isinstance(said, str) else said is True
 
     return native_of(approver, lambda call: ((Approval(**call),), {}), give, loop)

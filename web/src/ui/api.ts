@@ -34,12 +34,23 @@ export interface RunList {
   waiting: number;
 }
 
+/** An argument of a call that waits. */
+export interface Argument {
+  name: string;
+  value: unknown;
+  label: unknown;
+  /** The type of its parameter; `null` if it is not known, and then it can't be edited. */
+  type: string | null;
+  /** The type as JSON Schema, as far as there is one. */
+  schema: { type?: unknown; enum?: unknown[] } | null;
+}
+
 export interface Approval {
   request: string;
   run: string;
   name: string;
   tool: string;
-  args: { name: string; value: unknown; label: unknown }[];
+  args: Argument[];
   control: unknown;
   /** Whether untrusted data decided that the call is made; `null` if that is not known. */
   decided: boolean | null;
@@ -70,7 +81,7 @@ export interface AboutUi {
 }
 
 export interface Decided {
-  verdict: "approved" | "denied";
+  verdict: "approved" | "edited" | "denied";
   by: string;
 }
 

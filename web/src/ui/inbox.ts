@@ -4,6 +4,7 @@ import { h, plural } from "../dom.ts";
 import { label } from "../labels.ts";
 import { hasOrigin, origins, shownDuration, shownTime } from "../steps.ts";
 import { type AboutUi, type Approval, type Decided, type Inbox, Refused, follow, get, send } from "./api.ts";
+import { type Edits, editor } from "./edit.ts";
 import { transport } from "./transport.ts";
 import { type View, failed } from "./view.ts";
 
@@ -79,13 +80,15 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
     const reason = h("input", { autocomplete: "off", maxlength: 2000 });
     const passphrase = h("input", { type: "password", autocomplete: "off", required: true });
     const said = h("p", { role: "status" });
-    const buttons = [
-      h("button", { class: "fix", value: "approve" }, "Approve"),
-      h("button", { class: "refuse", value: "deny" }, "Refuse"),
-    ];
+    const approve = h("button", { class: "fix", value: "approve" }, "Approve");
+    const buttons = [approve, h("button", { class: "refuse", value: "deny" }, "Refuse")];
+    const edits: Edits | null = editor(approval, (count) => {
+      approve.textContent = count === 0 ? "Approve" : `Approve with ${plural(count, "other argument")}`;
+    });
     const element = h(
       "form",
       { class: "answer" },
+      edits ? edits.element : null,
       h("p", { class: "fields" }, h("label", {}, "Approver ", approver), h("label", {}, "Passphrase of the key ", passphrase)),
       h("p", {}, h("label", { class: "wide" }, "Reason, if you refuse ", reason)),
       h("p", {}, ...buttons.flatMap((button) => [button, " "])),
@@ -98,17 +101,20 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
       if (!isSent && button) void answer(button.value as "approve" | "deny");
     });
     const answer = async (decision: "approve" | "deny") => {
+      const edit = decision === "approve" ? (edits?.changed() ?? {}) : {};
+      if (typeof edit === "string") return void (said.textContent = edit);
       // A second click sends nothing; the server takes one answer at most anyway.
       isSent = true;
       for (const button of buttons) button.disabled = true;
       said.textContent = "Signing …";
-      const body = { decision, approver: approver.value, passphrase: passphrase.value, ...(decision === "deny" && reason.value ? { reason: reason.value } : {}) };
+      const body = { decision, approver: approver.value, passphrase: passphrase.value, ...(Object.keys(edit).length > 0 ? { edit } : {}), ...(decision === "deny" && reason.value ? { reason: reason.value } : {}) };
       passphrase.value = "";
       try {
         answered.add(approval.request);
         const done = await send<Decided>(`/api/approvals/${encodeURIComponent(approval.request)}`, body);
-        const word = done.verdict === "approved" ? "✔ Approved" : "✖ Refused";
-        const note = h("p", { class: "decided", tabindex: -1 }, h("b", {}, word), ` by ${done.by}. `, h("a", { href: `#/runs/${approval.run}` }, "See the run"));
+        const word = done.verdict === "denied" ? "✖ Refused" : "✔ Approved";
+        const other = done.verdict === "edited" ? [" with ", h("code", {}, JSON.stringify(edit)), " in place of what was asked,"] : [];
+        const note = h("p", { class: "decided", tabindex: -1 }, h("b", {}, word), ...other, ` by ${done.by}. `, h("a", { href: `#/runs/${approval.run}` }, "See the run"));
         element.replaceWith(note);
         note.focus();
         void load();

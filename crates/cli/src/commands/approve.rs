@@ -6,9 +6,10 @@ use crate::args::ApproveArgs;
 use crate::passphrase;
 use crate::ui::{Exit, Ui};
 use core_ir::exchange::data_from_json;
+use core_ir::{Data, Name};
 use diagnostics::visible;
 use runtime::{Approvers, Authority, Decision, Journal, JournalError, JournalPlace, SigningKey, Waiting};
-use serde_json::json;
+use serde_json::{Value, json};
 use session::report::waiting_json;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -63,18 +64,20 @@ fn act(
     let mut journal = Journal::existing(place)?.with_approvers(approvers.clone());
     let run = journal.run(args.run.as_deref().unwrap_or_default())?.id;
     let waiting = journal.waiting(Some(&run))?;
-    answer(ui, args, &run, waiting, approvers, |w, decision, key| {
+    let edit = |w: &Waiting, edit: &Value| session::approvals::edited(place, w, edit);
+    answer(ui, args, &run, waiting, approvers, edit, |w, decision, key| {
         journal.decide(&w.token, decision, &Authority::Key(key))
     })
 }
 
-/// Has a person answer the questions of a run, and passes each answer on.
+/// Has a person answer the questions of a run, and passes each answer on. `edited` reads other arguments.
 pub(super) fn answer(
     ui: &Ui,
     args: &ApproveArgs,
     run: &str,
     mut waiting: Vec<Waiting>,
     approvers: &Approvers,
+    edited: impl Fn(&Waiting, &Value) -> Result<Decision, String>,
     mut decide: impl FnMut(&Waiting, &Decision, &SigningKey) -> Result<(), JournalError>,
 ) -> Result<Exit, JournalError> {
     if let Some(wanted) = &args.request {
@@ -87,7 +90,7 @@ pub(super) fn answer(
         ));
     }
     let person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !args.passphrase_stdin;
-    if !args.yes && !args.deny && !person {
+    if !args.yes && !args.deny && args.edit.is_none() && !person {
         for w in &waiting {
             ui.result(&if ui.is_json() { waiting_json(w).to_string() } else { shown(w) });
         }
@@ -95,23 +98,41 @@ pub(super) fn answer(
             "answer at a terminal, or with `--yes` (approve) or `--deny`; `--request` names one of several";
         return Ok(ui.usage("no terminal to answer at", Some(help)));
     }
-    if args.yes && waiting.len() > 1 {
+    let one = if args.edit.is_some() { "--edit" } else { "--yes" };
+    if (args.yes || args.edit.is_some()) && waiting.len() > 1 {
         for w in &waiting {
             ui.say(&shown(w));
         }
         let help = "name one with `--request`, or answer at a terminal";
-        return Ok(ui.usage("several questions wait, and `--yes` approves one", Some(help)));
+        return Ok(ui.usage(&format!("several questions wait, and `{one}` approves one"), Some(help)));
     }
+    // Before anybody is asked about it.
+    let edit = match args.edit.as_deref().zip(waiting.first()).map(|(text, w)| {
+        let edit = serde_json::from_str(text).map_err(|e| format!("the edit is not JSON: {e}"))?;
+        edited(w, &edit)
+    }) {
+        None => None,
+        Some(Ok(decision)) => Some(decision),
+        Some(Err(why)) => {
+            ui.say(&waiting.first().map_or_else(String::new, shown));
+            let help = "`--edit` takes the arguments that change, as in '{\"amount\": 40}'";
+            return Ok(ui.usage(&why, Some(help)));
+        }
+    };
     // Asked for once, when there is something to sign.
     let mut key: Option<SigningKey> = None;
     let mut left = 0;
     for w in &waiting {
         ui.say(&shown(w));
-        let decision = match (args.yes, args.deny) {
+        if let Some(Decision::Edit(new)) = &edit {
+            ui.say(&shown_edit(new));
+        }
+        let approved = edit.clone().unwrap_or(Decision::Approve);
+        let decision = match (args.yes || !person, args.deny) {
             (_, true) => Decision::Deny(args.reason.clone()),
-            (true, _) => Decision::Approve,
+            (true, _) => approved,
             _ => match approve::ask_here("approve? [y/n] ") {
-                Some(true) => Decision::Approve,
+                Some(true) => approved,
                 Some(false) => Decision::Deny(args.reason.clone()),
                 None => {
                     ui.note("no answer was given: it waits on");
@@ -128,12 +149,13 @@ pub(super) fn answer(
             },
         };
         decide(w, &decision, key)?;
-        let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
+        let verdict = decision.verdict();
         if ui.is_json() {
             let said = json!({"run": w.run, "request": w.token, "verdict": verdict, "by": key.name()});
             ui.result(&said.to_string());
         } else {
-            ui.result(verdict);
+            let is_edited = matches!(decision, Decision::Edit(_));
+            ui.result(if is_edited { "approved with other arguments" } else { verdict });
         }
     }
     if left == waiting.len() {
@@ -145,6 +167,14 @@ pub(super) fn answer(
         ));
     }
     Ok(Exit::Done)
+}
+
+/// The arguments that an approver writes, for people.
+fn shown_edit(args: &[(Name, Data)]) -> String {
+    let lines = args.iter().map(|(name, value)| {
+        format!("\n  {} = {}", visible(name, MAX_ARGUMENT_CHARS), approve::shown(&value.to_json()))
+    });
+    format!("with other arguments:{}", lines.collect::<String>())
 }
 
 /// A question for people: the tool, and each argument with its label. It controls no terminal.

@@ -1,6 +1,7 @@
 //! The integration tests of this crate, in one binary: a module for each subject.
 
 mod approval;
+mod approval_edit;
 mod audit;
 mod audit_tools;
 mod cli;

@@ -448,6 +448,83 @@ fn a_message_that_was_altered_is_named_with_its_step() {
     }
 }
 
+/// The arguments of an approver are signed: whoever changes them in one place or in all is found out.
+#[test]
+fn an_edit_is_accepted_and_an_altered_one_is_named() {
+    let kept = Kept::decided(&["--edit", r#"{"note": "rent of May"}"#]);
+    let (status, report) = kept.verify(&[]);
+    assert_eq!((status, findings(&report)), (0, Vec::new()), "{report}");
+    let checks: Vec<&Value> = report["checks"].as_array().unwrap().iter().map(|c| &c["verdict"]).collect();
+    assert_eq!(checks[..2], [&json!("verified"), &json!("verified")], "{report}");
+    let entries = kept.entries();
+    let step = |kind: &str| entries.iter().find(|e| e.request["kind"] == kind).unwrap().clone();
+    let (asked, called) = (step("approve"), step("tool"));
+    assert_eq!(asked.response["edit"], json!({"note": "rent of May"}));
+    assert_eq!(called.request["args"], json!({"to": "bob", "note": "rent of May"}));
+    let other = |response: &Value, edit: Value| {
+        let mut response = response.clone();
+        response["edit"] = edit;
+        response
+    };
+    let eve = json!({"to": "eve"});
+    let mut tally = Tally::default();
+    // With the call that would follow.
+    let consistent = kept.altered(|db| {
+        set_response(db, asked.step, &other(&asked.response, eve.clone()));
+        let sql = "UPDATE entries SET request = replace(replace(request, 'bob', 'eve'), 'rent of May', 'rent') WHERE step = ?1";
+        db.execute(sql, [called.step]).unwrap();
+        reseal(db);
+    });
+    tally.named("an edit and its call, with checksums", consistent, Some(asked.step), "approval");
+    let signed = kept.altered(|db| {
+        set_response(db, asked.step, &other(&asked.response, json!({"note": "rent of June"})));
+        for table in [
+            "answers SET reason = replace(reason, 'May', 'June')",
+            "entries SET request = replace(request, 'May', 'June')",
+        ] {
+            db.execute(&format!("UPDATE {table}"), []).unwrap();
+        }
+        reseal(db);
+    });
+    tally.named("an edit, its answer and its call", signed, Some(asked.step), "approval");
+    // A plain approval that was turned into one with other arguments, and the label of an edit.
+    let mut plain = asked.response.clone();
+    let label = plain.as_object_mut().unwrap().remove("label").unwrap();
+    assert_eq!(label, json!({"untrusted": false, "secret": false}));
+    plain.as_object_mut().unwrap().remove("edit");
+    let unedited = kept.altered(|db| {
+        set_response(db, asked.step, &plain);
+        db.execute(
+            "UPDATE entries SET request = replace(request, 'rent of May', 'rent') WHERE step = ?1",
+            [called.step],
+        )
+        .unwrap();
+        reseal(db);
+    });
+    tally.named("an edit that was taken away", unedited, Some(asked.step), "approval");
+    let relabeled = kept.altered(|db| {
+        let mut response = asked.response.clone();
+        response["label"]["untrusted"] = true.into();
+        set_response(db, asked.step, &response);
+        reseal(db);
+    });
+    tally.named("the label of an edit", relabeled, Some(asked.step), "approval");
+    let approved = Kept::decided(&["--yes"]);
+    let asked = approved.entries().into_iter().find(|e| e.request["kind"] == "approve").unwrap();
+    let edited = approved.altered(|db| {
+        let mut response = other(&asked.response, eve.clone());
+        response["label"] = label.clone();
+        set_response(db, asked.step, &response);
+        db.execute(
+            "UPDATE entries SET request = replace(request, 'bob', 'eve') WHERE request LIKE '%\"tool\",%'",
+            [],
+        )
+        .unwrap();
+        reseal(db);
+    });
+    tally.named("an edit that nobody made", edited, Some(asked.step), "approval");
+}
+
 #[test]
 fn a_refusal_that_was_turned_into_a_call_is_named() {
     let kept = Kept::decided(&["--deny"]);

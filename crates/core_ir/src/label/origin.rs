@@ -60,6 +60,8 @@ pub enum What {
     Tool(Name),
     /// A key was read.
     Key(Name),
+    /// Whoever approved the call wrote an argument.
+    Edited,
 }
 
 impl What {
@@ -73,6 +75,7 @@ impl What {
             What::Model(_) => "model",
             What::Tool(_) => "tool",
             What::Key(_) => "key",
+            What::Edited => "edited",
         }
     }
 
@@ -97,6 +100,7 @@ impl What {
             What::Model(name) => format!("the model `{name}` replied, having read the conversation"),
             What::Tool(name) => format!("the tool `{name}` answered"),
             What::Key(name) => format!("it was read from the key `{name}`"),
+            What::Edited => "whoever approved the call wrote it".into(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Requests of a run to the world, and the use of their answers.
 
-use super::{Cleared, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
+use super::{Cleared, Edited, Frame, Mode, Pending, Question, State, Strand, Waiting, local, message_cost};
 use crate::record::Fields;
 use crate::value::{Body, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
-    Answers, Args, Asked, Call, CallCount, Choice, ErrorCode, Machine, NOBODY, Part, Place, Reply, Response,
-    decode,
+    Answers, Args, Asked, Call, CallCount, Choice, ErrorCode, Machine, NOBODY, Part, Place, Remark, Reply,
+    Response, decode,
 };
 use core_ir::{
     ASK_VERDICT, Among, AmongSource, Approve, Candidate, Code, Data, END, Label, Lattice, ModelParams, Name,
@@ -58,6 +58,7 @@ impl Machine {
             }
         };
         s.conversation.pending = None;
+        self.tell_edits(s);
         self.remark(s);
         let call = Call::Model { messages: s.conversation.messages.share(), params, tools, attempt };
         let pending = Pending::Model { mode, attempt };
@@ -118,6 +119,19 @@ impl Machine {
         s.conversation.told = Some(remark);
     }
 
+    /// Tells the conversation of the calls that were approved with other arguments, if it may know.
+    fn tell_edits(&mut self, s: &mut Strand) {
+        let lc = s.conversation.label;
+        for edit in s.conversation.edits.take().into_iter().flat_map(|edits| *edits) {
+            if self.lattice.flows(edit.label, lc) {
+                self.charge(message_cost(&edit.text));
+                s.message(Role::User, edit.text.as_str().into(), None);
+            } else {
+                s.conversation.edits.get_or_insert_default().push(edit);
+            }
+        }
+    }
+
     /// Notes what was refused.
     fn refused(&mut self, s: &Strand) {
         if let State::Raise(failure) = &s.state {
@@ -127,6 +141,18 @@ impl Machine {
 
     /// `tool[f] V`.
     pub(super) fn call_tool(&mut self, s: &mut Strand, node: Ref, v: Value, span: Span) -> Option<Question> {
+        self.check_call(s, node, v, span, None)
+    }
+
+    /// `tool[f] V`, or what follows from an approval with other arguments, which are in `V`.
+    fn check_call(
+        &mut self,
+        s: &mut Strand,
+        node: Ref,
+        v: Value,
+        span: Span,
+        edited: Option<Edited>,
+    ) -> Option<Question> {
         let tool = tool_of(&node);
         let decl = &*tool.decl;
         if !self.admits(tool, s.pc, tool.control) {
@@ -158,12 +184,7 @@ impl Machine {
             _ => (None, false),
         };
         let planned = is_args && counts_as_control;
-        let named = match (&decl.params[..], fields) {
-            _ if is_args => true,
-            ([only], Some(fields)) => fields.get(&only.name).is_some(),
-            ([_], None) => false,
-            _ => true,
-        };
+        let named = is_args || is_named(decl, fields);
         let offered = Offered { v: &v, fields, named, planned };
         let mut choices = Vec::new();
         let is_shown = decl.approve.may_ask() || decl.policy.is_some() || self.lattice.keeps_origins();
@@ -215,6 +236,7 @@ impl Machine {
         }
         let args = self.arguments(decl, &offered);
         let given = self.blame(s.pc, &v);
+        let given = self.lattice.join(given, edited.map(|e| e.label).unwrap_or_default());
         let args = match args {
             Ok(args) => args,
             Err((kind, message)) => {
@@ -223,6 +245,7 @@ impl Machine {
             }
         };
         let mut asks = match decl.approve {
+            _ if edited.is_some() => false,
             Approve::Never => false,
             Approve::Always => true,
             Approve::IfRefused => {
@@ -246,7 +269,8 @@ impl Machine {
             given = self.lattice.join(given, sets);
         }
         let label = self.lattice.join(given, tool.result);
-        let value = match decl.completes.is_empty() || !offered.named {
+        // What an approver wrote may depend on every argument.
+        let value = match decl.completes.is_empty() || !offered.named || edited.is_some() {
             true => label,
             false => {
                 let given = self.given_without(&offered, decl, s.pc);
@@ -272,6 +296,8 @@ impl Machine {
             label,
             value,
             asks,
+            edited,
+            applied: v.clone(),
             choices,
             counts,
             span,
@@ -623,7 +649,14 @@ impl Machine {
     }
 
     /// The policy of a tool has decided.
-    pub(super) fn judged(&mut self, s: &mut Strand, mut call: Cleared, verdict: Value) -> Option<Question> {
+    pub(super) fn judged(&mut self, s: &mut Strand, call: Cleared, verdict: Value) -> Option<Question> {
+        let edited = call.edited;
+        let question = self.verdict(s, call, verdict);
+        self.raised_after_edit(s, edited);
+        question
+    }
+
+    fn verdict(&mut self, s: &mut Strand, mut call: Cleared, verdict: Value) -> Option<Question> {
         let tool = call.tool.clone();
         let tool = tool_of(&tool);
         let (name, span) = (&tool.decl.name, call.span);
@@ -708,6 +741,9 @@ impl Machine {
     /// Asks for approval, if the tool wants it, or makes the call.
     fn proceed(&mut self, s: &mut Strand, call: Cleared) -> Option<Question> {
         let tool = tool_of(&call.tool);
+        if call.edited.is_some() {
+            return self.make_approved(s, call);
+        }
         if !call.asks {
             return self.make(s, call);
         }
@@ -740,6 +776,76 @@ impl Machine {
             choices: Box::default(),
             counts,
         })
+    }
+
+    /// The call, which somebody has approved. The answer vouches for where the value of a confirmation comes
+    /// from, not for who may see it.
+    fn make_approved(&mut self, s: &mut Strand, mut call: Cleared) -> Option<Question> {
+        if tool_of(&call.tool).decl.confirms {
+            let secrecy = self.lattice.reclassify(Label::BOTTOM, call.label);
+            call.label = self.lattice.join(s.pc, secrecy);
+        }
+        self.make(s, call)
+    }
+
+    /// A call was approved with other arguments. It is checked as the tool applied to the value with these
+    /// arguments is, and made if it passes; nobody is asked again.
+    ///
+    /// Whoever approved it has seen everything that the question showed, so that the new arguments are as
+    /// secret as all of that. Where they come from is the approver.
+    fn edited(
+        &mut self,
+        s: &mut Strand,
+        call: Cleared,
+        args: Vec<(Name, Data)>,
+        (by, answer): (&core_ir::LabelSpec, Label),
+    ) -> Option<Question> {
+        let Cleared { tool, applied, given, span, .. } = call;
+        let own = self.lattice.resolve_or_top(by);
+        let decided = self.lattice.join(given, own);
+        let label = self.lattice.reclassify(own, decided);
+        let label = self.answered_by(s, label, given, own, || What::Edited, span);
+        for (_, data) in &args {
+            self.charge_data(data);
+        }
+        let written: Vec<(Name, Value)> = args
+            .iter()
+            .map(|(n, data)| (n.clone(), Value::of_answer(&mut self.lattice, label, data.clone())))
+            .collect();
+        let with = |fields: &Fields| {
+            written.iter().fold(fields.clone(), |fields, (name, value)| fields.with(name, value.clone()))
+        };
+        let body = match applied.body() {
+            Some(Body::Args(of, fields)) => Body::Args(of.clone(), with(fields)),
+            Some(Body::Record(fields)) if is_named(&tool_of(&tool).decl, Some(fields)) => {
+                Body::Record(with(fields))
+            }
+            // The one argument itself, if there is one.
+            _ => {
+                let only = tool_of(&tool).decl.params.first().map(|p| (p.name.clone(), applied.clone()));
+                Body::Record(with(&only.into_iter().collect()))
+            }
+        };
+        let value = Value::node(&mut self.lattice, applied.label, body);
+        let args = Data::record(args);
+        let text = format!(
+            "The call of `{}` was approved with changed arguments: {}",
+            tool_of(&tool).decl.name,
+            args.to_json()
+        );
+        let told = Arc::new(Remark { label: decided, text });
+        s.conversation.edits.get_or_insert_default().push(told);
+        let edited = Edited { label: decided, answer: self.lattice.join(answer, decided) };
+        let question = self.check_call(s, tool, value, span, Some(edited));
+        self.raised_after_edit(s, Some(edited));
+        question
+    }
+
+    /// An error that follows from an approval with other arguments says no less than the answer.
+    pub(super) fn raised_after_edit(&mut self, s: &mut Strand, edited: Option<Edited>) {
+        if let (State::Raise(failure), Some(edited)) = (&mut s.state, edited) {
+            failure.label = self.lattice.join(failure.label, edited.answer);
+        }
     }
 
     /// The call, which is counted, if there may be one more. A confirmation gives its first argument.
@@ -933,14 +1039,17 @@ impl Machine {
                     s.give(value);
                 }
             }
-            (Pending::Approve(mut call), Response::Approve(Ok(()))) => {
-                if tool_of(&call.tool).decl.confirms {
-                    // The answer vouches for where the value comes from, not for who may see it.
-                    let secrecy = self.lattice.reclassify(Label::BOTTOM, call.label);
-                    call.label = self.lattice.join(s.pc, secrecy);
-                }
-                if let Some(question) = self.make(s, *call) {
+            (Pending::Approve(call), Response::Approve(Ok(()))) => {
+                if let Some(question) = self.make_approved(s, *call) {
                     self.ask_again(s, question);
+                }
+            }
+            (Pending::Approve(call), Response::Edited { args, label: by }) => {
+                match self.edited(s, *call, args, (&by, label)) {
+                    Some(question) => self.ask_again(s, question),
+                    // The policy of the tool decides next.
+                    None if matches!(s.state, State::Waiting) => s.state = State::Run,
+                    None => {}
                 }
             }
             (Pending::Approve(call), Response::Approve(Err(why))) => {
@@ -1212,6 +1321,15 @@ impl Machine {
                 }
             },
         }
+    }
+}
+
+/// Returns whether a tool gets the arguments by their names, and not the bare value.
+fn is_named(decl: &core_ir::ToolDecl, fields: Option<&Fields>) -> bool {
+    match (&decl.params[..], fields) {
+        ([only], Some(fields)) => fields.get(&only.name).is_some(),
+        ([_], None) => false,
+        _ => true,
     }
 }
 

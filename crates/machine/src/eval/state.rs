@@ -99,7 +99,7 @@ impl Print<'_> {
     }
 
     fn strand(&mut self, s: &Strand) -> Option<()> {
-        if !s.deadlines.is_empty() || s.remark.is_some() {
+        if !s.deadlines.is_empty() || s.remark.is_some() || s.conversation.edits.is_some() {
             return None;
         }
         if !matches!(s.state, State::Run) {

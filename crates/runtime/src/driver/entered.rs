@@ -270,10 +270,8 @@ impl Driver<'_> {
         self.reach(at);
         self.clocks.answered(id, self.now());
         let Verdict { result, by } = verdict;
-        let result = result.map_err(|why| self.redactor().owned(why));
-        let what = result.clone().map_or_else(Answered::Failed, |()| Answered::Approved(by));
-        self.answered(id, what, Instant::now());
-        self.machine.handle(id, Response::Approve(result));
+        let response = self.decided(id, result, by, Instant::now());
+        self.machine.handle(id, response);
     }
 
     /// A limit of time has passed for a request. Its event was sent unless it was never begun.

@@ -16,13 +16,14 @@
 //! Invariant: a question that has expired can't be approved, nor can an approval be used that has.
 
 use super::db::{Database, DbError, Row, Statement};
-use super::{Journal, JournalError, JournalPlace, hash, now_millis, parse, signed};
+use super::{Journal, JournalError, JournalPlace, hash, now_millis, parse, signed, wire};
 use crate::Approval;
-use crate::approve::Verdict;
+use crate::approve::{Edit, Verdict};
 use crate::keys::{Approvers, SigningKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use core_ir::exchange::data_json;
+use core_ir::{Data, LabelSpec, Name};
 use machine::RequestId;
 use runs::{Decider, Via};
 use serde_json::{Value as Json, json};
@@ -69,22 +70,36 @@ pub struct Waiting {
 pub enum Decision {
     /// The call may be made.
     Approve,
+    /// The call may be made with these arguments in place of its own, by the names of their parameters.
+    Edit(Vec<(Name, Data)>),
     /// It may not, and perhaps why.
     Deny(Option<String>),
 }
 
 impl Decision {
-    /// Returns the verdict and its reason, as stored in [`Answer`].
-    fn parts(&self) -> (&'static str, Option<&str>) {
+    /// The word for it.
+    pub fn verdict(&self) -> &'static str {
         match self {
-            Decision::Approve => ("approved", None),
-            Decision::Deny(reason) => ("denied", reason.as_deref()),
+            Decision::Approve => "approved",
+            Decision::Edit(_) => EDITED,
+            Decision::Deny(_) => "denied",
         }
     }
 
-    pub(super) fn result(self) -> Result<(), String> {
+    /// Returns what is stored in [`Answer`] beside the verdict: the arguments, or the reason.
+    fn words(&self) -> Option<String> {
         match self {
-            Decision::Approve => Ok(()),
+            Decision::Approve => None,
+            Decision::Edit(args) => Some(wire::edit_json(args).to_string()),
+            Decision::Deny(reason) => reason.clone(),
+        }
+    }
+
+    /// The decision of somebody whose words have this label.
+    pub(super) fn result(self, label: &LabelSpec) -> Result<Option<Edit>, String> {
+        match self {
+            Decision::Approve => Ok(None),
+            Decision::Edit(args) => Ok(Some(Edit { args, label: label.clone() })),
             Decision::Deny(None) => Err("it was refused".into()),
             Decision::Deny(Some(reason)) => Err(format!("it was refused: {reason}")),
         }
@@ -103,6 +118,8 @@ pub enum Authority<'a> {
         answers: &'a Answers,
         /// Party that decided.
         by: Decider,
+        /// Label of what this party writes.
+        label: LabelSpec,
     },
 }
 
@@ -114,6 +131,7 @@ pub struct Answers(Arc<Mutex<HashMap<String, UnclaimedAnswer>>>);
 struct UnclaimedAnswer {
     decision: Decision,
     by: Decider,
+    label: LabelSpec,
     /// Time after which the answer expires, in milliseconds since 1970.
     expires: i64,
 }
@@ -142,7 +160,7 @@ impl Answers {
 
     fn take(&self, token: &str) -> Option<Verdict> {
         let held = self.lock().remove(token)?;
-        Some(Verdict { result: held.decision.result(), by: Some(held.by) })
+        Some(Verdict { result: held.decision.result(&held.label), by: Some(held.by) })
     }
 }
 
@@ -151,6 +169,12 @@ impl fmt::Debug for Answers {
         f.debug_set().entries(self.lock().keys()).finish()
     }
 }
+
+/// Verdict of an approval with other arguments.
+const EDITED: &str = "edited";
+
+/// Label of what approvers write whose keys are in the settings: it is trusted and public.
+pub(super) const KEYS: LabelSpec = LabelSpec::BOTTOM;
 
 /// A question of a run as its journal keeps it, with the answers to it.
 #[derive(Clone, Debug)]
@@ -181,12 +205,12 @@ impl KeptQuestion {
     }
 
     /// The decision of the first answer that one of these approvers signed, with its reason if it denies.
-    pub fn signed(&self, approvers: &Approvers) -> Option<Result<(), String>> {
+    pub fn signed(&self, approvers: &Approvers) -> Option<Result<Option<Edit>, String>> {
         let QuestionRow { token, asked, expires, .. } = &self.question;
         let of_question = self.answers.iter().filter(|answer| answer.token == *token);
         of_question
             .filter_map(|answer| answer.decision(approvers, *asked, *expires).ok())
-            .map(Decision::result)
+            .map(|decision| decision.result(&KEYS))
             .next()
     }
 
@@ -285,6 +309,7 @@ impl Forgery {
 pub(super) struct Answer {
     pub(super) token: String,
     pub(super) verdict: String,
+    /// The reason of a refusal; of an approval with other arguments, these as JSON.
     pub(super) reason: Option<String>,
     pub(super) approver: String,
     pub(super) decided: i64,
@@ -319,11 +344,10 @@ impl Answer {
     }
 
     pub(super) fn signed(token: &str, decision: &Decision, decided: i64, key: &SigningKey) -> Answer {
-        let (verdict, reason) = decision.parts();
         let mut answer = Answer {
             token: token.to_string(),
-            verdict: verdict.to_string(),
-            reason: reason.map(String::from),
+            verdict: decision.verdict().to_string(),
+            reason: decision.words(),
             approver: key.name().to_string(),
             decided,
             signature: Vec::new(),
@@ -356,6 +380,10 @@ impl Answer {
         }
         Ok(match &*self.verdict {
             "approved" => Decision::Approve,
+            EDITED => match self.reason.as_deref().and_then(|args| wire::read_edit(&parse(args).ok()?)) {
+                Some(args) => Decision::Edit(args),
+                None => Decision::Deny(Some("its other arguments can't be read".into())),
+            },
             _ => Decision::Deny(self.reason.clone()),
         })
     }
@@ -375,7 +403,7 @@ fn first_answer(
 ) -> Result<Option<Verdict>, DbError> {
     Ok(answers(db, token)?.into_iter().find_map(|answer| {
         let decision = answer.decision(approvers, asked, expires).ok()?;
-        Some(Verdict { result: decision.result(), by: Some(Decider::new(answer.approver, Via::Key)) })
+        Some(Verdict { result: decision.result(&KEYS), by: Some(Decider::new(answer.approver, Via::Key)) })
     }))
 }
 
@@ -604,9 +632,9 @@ impl Journal {
             return Err(JournalError::new("the question has expired; resume the run to ask it again"));
         }
         match authority {
-            Authority::Process { answers, by } => {
-                let (decision, by) = (decision.clone(), by.clone());
-                let held = UnclaimedAnswer { decision, by, expires: question.expires };
+            Authority::Process { answers, by, label } => {
+                let (decision, by, label) = (decision.clone(), by.clone(), label.clone());
+                let held = UnclaimedAnswer { decision, by, label, expires: question.expires };
                 if answers.give(token, held) { Ok(()) } else { Err(answered()) }
             }
             Authority::Key(key) => {
@@ -653,17 +681,17 @@ impl Journal {
             if parse(&request).is_ok_and(|r| r["kind"] != "approve") {
                 return Ok(());
             }
-            let by = parse(&response).ok().and_then(|r| super::wire::decider(&r));
-            if let Some(by) = by.filter(|by| by.via == Via::Key) {
+            let Ok(response) = parse(&response) else { return Ok(()) };
+            if let Some(by) = wire::decider(&response).filter(|by| by.via == Via::Key) {
                 let id = RequestId { strand: r.get::<i64>(1)?.cast_unsigned(), number: r.get(2)? };
-                told.push((r.get::<String>(0)?, id, by));
+                told.push((r.get::<String>(0)?, id, by, wire::approved(&response)));
             }
             Ok(())
         })?;
-        for (run, id, by) in told {
+        for (run, id, by, recorded) in told {
             let question = questions.iter().find(|q| q.run == run && q.id == id && q.is_intact());
             let answer = question.map(|q| q.answer(&*self.db, &self.approvers)).transpose()?.flatten();
-            if answer.is_none() {
+            if answer.is_none_or(|answer| answer.result.ok() != recorded) {
                 let token = question.map_or("", |q| &q.token);
                 add(Some(&run), token, Some(by.name), Forgery::NoAnswer);
             }
@@ -794,20 +822,20 @@ impl ApprovalDesk {
         looked.unwrap_or_else(|why| Some(Verdict::refused(why)))
     }
 
-    /// Returns whether an approver has signed that this request may do this, and the approval still holds.
-    /// The journal's own record that the run was told so proves nothing: anyone who can write the journal can
-    /// write it.
-    pub(crate) fn is_signed(&self, run: &str, id: RequestId, approval: &Approval) -> bool {
+    /// Returns the approval of this request that an approver has signed and that still holds, perhaps with
+    /// other arguments. The journal's own record that the run was told so proves nothing: anyone who can
+    /// write the journal can write it.
+    pub(crate) fn signed(&self, run: &str, id: RequestId, approval: &Approval) -> Option<Option<Edit>> {
         let now = now_millis();
         let looked = self.with(|db| {
-            let Some(lying) = QuestionRow::at(db, run, id)? else { return Ok(false) };
+            let Some(lying) = QuestionRow::at(db, run, id)? else { return Ok(None) };
             let same = QuestionRow::of(run, id, approval, lying.asked, self.lifetime());
             if same.token != lying.token || same.expires <= now {
-                return Ok(false);
+                return Ok(None);
             }
-            Ok(same.answer(db, &self.approvers)?.is_some_and(|v| v.result.is_ok()))
+            Ok(same.answer(db, &self.approvers)?.and_then(|v| v.result.ok()))
         });
-        looked.unwrap_or(false)
+        looked.ok().flatten()
     }
 
     /// Notes that the question was answered elsewhere.
@@ -954,7 +982,42 @@ mod tests {
         // The approver is still heard.
         let ApprovalJournal { mut journal, desk, key, .. } = office;
         journal.decide(&question.token, &Decision::Approve, &Authority::Key(&key)).unwrap();
-        assert_eq!(desk.take(&question).unwrap().result, Ok(()));
+        assert_eq!(desk.take(&question).unwrap().result, Ok(None));
+    }
+
+    /// Other arguments are under the signature, and so is that there are some.
+    #[test]
+    fn nobody_changes_what_an_approver_wrote() {
+        let mut office = office();
+        let question = office.put(1, "bob");
+        let to = |whom: &str| vec![("to".into(), Data::str(whom))];
+        let edit = Decision::Edit(to("carol"));
+        let signed = Answer::signed(&question.token, &edit, now_millis(), &office.key);
+        let plain = Answer::signed(&question.token, &Decision::Approve, now_millis(), &office.key);
+        let denial = Decision::Deny(Some(r#"{"to":"mallory"}"#.into()));
+        let denied = Answer::signed(&question.token, &denial, now_millis(), &office.key);
+        let other = Some(r#"{"to":"mallory"}"#.to_string());
+        let forgeries = [
+            Answer { reason: other.clone(), ..signed.clone() },
+            Answer { verdict: "approved".into(), ..signed.clone() },
+            Answer { verdict: "approved".into(), reason: None, ..signed.clone() },
+            Answer { verdict: EDITED.into(), reason: other, ..plain },
+            Answer { verdict: EDITED.into(), ..denied },
+        ];
+        for (n, answer) in forgeries.iter().enumerate() {
+            office.write(answer);
+            assert_eq!(office.desk.take(&question), None, "{answer:?}");
+            assert_eq!(office.forged()[n], Forgery::Signature);
+        }
+        office.journal.decide(&question.token, &edit, &Authority::Key(&office.key)).unwrap();
+        let twice = office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key));
+        assert!(twice.is_err());
+        // As long as it holds, it is an approval of this call with these arguments.
+        let approval = paying("bob");
+        let found = office.desk.signed("r", ID, &approval);
+        assert_eq!(found, Some(Some(Edit::trusted(to("carol")))));
+        assert_eq!(office.desk.signed("r", ID, &paying("carol")), None);
+        assert_eq!(office.desk.take(&question).unwrap().result, Ok(Some(Edit::trusted(to("carol")))));
     }
 
     #[test]
@@ -963,7 +1026,7 @@ mod tests {
         let question = office.put(1, "bob");
         office.journal.decide(&question.token, &Decision::Approve, &Authority::Key(&office.key)).unwrap();
         let answer = answers(&*office.journal.db, &question.token).unwrap().pop().unwrap();
-        assert_eq!(office.desk.take(&question).unwrap().result, Ok(()));
+        assert_eq!(office.desk.take(&question).unwrap().result, Ok(None));
         // The same call, asked again: a copy of the row is an answer to what was asked before.
         while now_millis() == question.asked {}
         let again = office.put(1, "bob");
@@ -1018,12 +1081,12 @@ mod tests {
         let question = office.put(1, "bob");
         let answers = Answers::default();
         let by = Decider::new("carol", Via::Caller);
-        let authority = Authority::Process { answers: &answers, by: by.clone() };
+        let authority = Authority::Process { answers: &answers, by: by.clone(), label: KEYS };
         office.journal.decide(&question.token, &Decision::Approve, &authority).unwrap();
         assert!(office.journal.decide(&question.token, &Decision::Deny(None), &authority).is_err());
         assert_eq!(office.desk.take(&question), None, "another process");
         let desk = office.desk.clone().with_answers(answers.clone());
-        assert_eq!(desk.take(&question), Some(Verdict { result: Ok(()), by: Some(by) }));
+        assert_eq!(desk.take(&question), Some(Verdict { result: Ok(None), by: Some(by) }));
         assert_eq!(desk.take(&question), None);
         assert!(office.journal.decide(&question.token, &Decision::Deny(None), &authority).is_err());
     }
@@ -1056,6 +1119,6 @@ mod tests {
         }
         let answer = tokio::time::timeout(Duration::from_secs(60), waits).await;
         let by = Some(Decider::new("alice", Via::Key));
-        assert_eq!(answer.unwrap().unwrap(), Verdict { result: Ok(()), by });
+        assert_eq!(answer.unwrap().unwrap(), Verdict { result: Ok(None), by });
     }
 }

@@ -6,7 +6,7 @@
 //! Invariant: neither question nor answer proves anything by being kept by the engine. The question counts if
 //! its name covers it, and the answer if an approver signed it for that name.
 
-use super::approvals::{Answer, Decision, Forgery, QuestionRow, Waiting};
+use super::approvals::{Answer, Decision, Forgery, KEYS, QuestionRow, Waiting};
 use super::{JournalError, now_millis, signed};
 use crate::Approval;
 use crate::approve::Verdict;
@@ -121,7 +121,7 @@ impl EngineQuestion {
         }
         let decision = answer.decision(approvers, self.0.asked, self.0.expires)?;
         let by = Some(Decider::new(answer.approver, Via::Key));
-        Ok((Verdict { result: decision.result(), by }, answer.decided))
+        Ok((Verdict { result: decision.result(&KEYS), by }, answer.decided))
     }
 
     /// Checks an answer before it is handed to the run.
@@ -149,6 +149,7 @@ fn read_answer(text: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::approve::Edit;
     use core_ir::Data;
 
     fn question(to: &str, asked: i64) -> EngineQuestion {
@@ -173,7 +174,11 @@ mod tests {
         let read = EngineQuestion::from_json(&asked.to_json()).unwrap();
         let answer = read.sign(&Decision::Approve, &key, &approvers).unwrap();
         let (verdict, decided) = asked.verdict(&answer, &approvers).unwrap();
-        assert_eq!((verdict.result, decided >= now), (Ok(()), true));
+        assert_eq!((verdict.result, decided >= now), (Ok(None), true));
+        let other = vec![("to".into(), Data::str("carol"))];
+        let edited = read.sign(&Decision::Edit(other.clone()), &key, &approvers).unwrap();
+        assert_eq!(asked.verdict(&edited, &approvers).unwrap().0.result, Ok(Some(Edit::trusted(other))));
+        assert_eq!(asked.check(&edited.replace("carol", "mallory"), &approvers), Err(Forgery::Signature));
         let other = question("eve", now);
         assert_eq!(other.check(&answer, &approvers), Err(Forgery::NoQuestion));
         let forged = answer.replace(&asked.0.token, &other.0.token);

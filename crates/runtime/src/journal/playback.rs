@@ -151,7 +151,7 @@ fn told(
         _ => Finish::Other,
     };
     let stated = match &response {
-        Response::LabeledTool(_, said) => Some(stated(machine, said)),
+        Response::LabeledTool(_, said) | Response::Edited { label: said, .. } => Some(stated(machine, said)),
         _ => None,
     };
     (Event::Answered { id, what, tokens, usd, finish, elapsed, stated }, response)

@@ -1,5 +1,6 @@
 //! Requests and responses as JSON, as they are kept in a journal.
 
+use crate::approve::Edit;
 use core_ir::exchange::{data_from_json, data_json};
 use core_ir::{Candidate, Data, LabelSpec, Name, Role, ToolDecl};
 use machine::{Call, Message, Messages, NOBODY, Reply, Response};
@@ -123,12 +124,10 @@ pub(super) fn response(r: &Response) -> Option<Json> {
     Some(match r {
         Response::LabeledTool(result, label) => {
             let mut json = response(&Response::Tool(result.clone()))?;
-            json["label"] = match label {
-                LabelSpec::Axes { untrusted, secret } => json!({"untrusted": untrusted, "secret": secret}),
-                LabelSpec::Exact(data) => json!({ "exact": data_json(data) }),
-            };
+            json["label"] = label_json(label);
             json
         }
+        Response::Edited { args, label } => json!({ "edit": fields(args), "label": label_json(label) }),
         Response::Model(Ok(Reply::ToolCalls(calls))) => {
             json!({ "calls": calls.iter().map(|(n, args)| json!([&**n, data_json(args)])).collect::<Vec<_>>() })
         }
@@ -153,6 +152,50 @@ pub(super) fn response(r: &Response) -> Option<Json> {
         }
         Response::Sample(_) | Response::Stop(_) => return None,
     })
+}
+
+/// A label that is stated with an answer.
+fn label_json(label: &LabelSpec) -> Json {
+    match label {
+        LabelSpec::Axes { untrusted, secret } => json!({"untrusted": untrusted, "secret": secret}),
+        LabelSpec::Exact(data) => json!({ "exact": data_json(data) }),
+    }
+}
+
+/// Reads a label that is stated with an answer.
+fn read_label(label: &Json) -> Result<LabelSpec, String> {
+    let is = |axis: &str| label.get(axis).and_then(Json::as_bool);
+    match (label.get("exact"), is("untrusted"), is("secret")) {
+        (Some(data), _, _) => {
+            data_from_json(data).map(LabelSpec::Exact).map_err(|e| format!("`label`: {}", e.message))
+        }
+        (None, Some(untrusted), Some(secret)) => Ok(LabelSpec::Axes { untrusted, secret }),
+        _ => Err("`label` is none".into()),
+    }
+}
+
+/// The arguments that an approver wrote.
+pub(super) fn edit_json(args: &[(Name, Data)]) -> Json {
+    fields(args)
+}
+
+/// Reads [`edit_json`].
+pub(super) fn read_edit(json: &Json) -> Option<Vec<(Name, Data)>> {
+    let fields = json.as_object()?.iter();
+    fields.map(|(name, value)| Some((Name::from(name.as_str()), data_from_json(value).ok()?))).collect()
+}
+
+/// Reads the approval that a kept response is, perhaps with other arguments; `None` if it is none.
+pub(super) fn approved(response: &Json) -> Option<Option<Edit>> {
+    if response.get("error").is_some() || response.get("late").is_some() {
+        return None;
+    }
+    match response.get("edit") {
+        None => Some(None),
+        Some(args) => {
+            Some(Some(Edit { args: read_edit(args)?, label: read_label(response.get("label")?).ok()? }))
+        }
+    }
 }
 
 /// Reads the party that approved a call, or refused it, from a kept response.
@@ -204,7 +247,13 @@ pub(crate) fn read_response(call: &Call, json: &Json) -> Result<Response, String
         (Call::Tool { .. }, Some(e)) => labeled(json, Err(e))?,
         (Call::Approve { .. }, Some(_)) if is_nobodys(json) => Response::Unattended,
         (Call::Approve { .. }, Some(e)) => Response::Approve(Err(e)),
-        (Call::Approve { .. }, None) => Response::Approve(Ok(())),
+        (Call::Approve { .. }, None) => match json.get("edit") {
+            None => Response::Approve(Ok(())),
+            Some(edit) => Response::Edited {
+                args: read_edit(edit).ok_or_else(|| needs("`edit`, an object with the arguments"))?,
+                label: read_label(json.get("label").unwrap_or(&Json::Null))?,
+            },
+        },
         (Call::Recall { .. }, Some(e)) => Response::Recall(Err(e)),
         (Call::Remember { .. }, Some(e)) => Response::Remember(Err(e)),
         (Call::Model { .. }, None) if json.get("calls").is_some() => {
@@ -249,15 +298,7 @@ fn uncleared(models: &Json) -> Option<Response> {
 /// A tool's result, with the label that the tool gave it, if it did.
 fn labeled(json: &Json, result: Result<Data, String>) -> Result<Response, String> {
     let Some(label) = json.get("label") else { return Ok(Response::Tool(result)) };
-    let is = |axis: &str| label.get(axis).and_then(Json::as_bool);
-    let label = match (label.get("exact"), is("untrusted"), is("secret")) {
-        (Some(data), _, _) => {
-            LabelSpec::Exact(data_from_json(data).map_err(|e| format!("`label`: {}", e.message))?)
-        }
-        (None, Some(untrusted), Some(secret)) => LabelSpec::Axes { untrusted, secret },
-        _ => return Err("`label` is none".into()),
-    };
-    Ok(Response::LabeledTool(result, label))
+    Ok(Response::LabeledTool(result, read_label(label)?))
 }
 
 /// Describes the difference between two requests; `None` if they are equal.
@@ -378,6 +419,19 @@ mod tests {
             assert_eq!(format!("{read:?}"), format!("{r:?}"));
         }
         assert!(read_response(&tool, &json!({})).unwrap_err().contains("`data` or `error`"));
+        let Call::Tool { tool, args } = tool else { panic!("a tool") };
+        let asks = Call::Approve { tool, args, labels: Box::default(), control: core_ir::Label::BOTTOM };
+        let args = vec![("n".into(), Data::Num("1/3".parse::<Num>().unwrap()))];
+        for label in [LabelSpec::BOTTOM, LabelSpec::Exact(Data::list([Data::str("U")]))] {
+            let edited = Response::Edited { args: args.clone(), label };
+            let read = read_response(&asks, &response(&edited).unwrap()).unwrap();
+            assert_eq!(format!("{read:?}"), format!("{edited:?}"));
+        }
+        for wrong in
+            [json!({"edit": {"n": 1}}), json!({"edit": 1, "label": {"untrusted": false, "secret": false}})]
+        {
+            assert!(read_response(&asks, &wrong).is_err(), "{wrong}");
+        }
         let model =
             Call::Model { messages: Messages::default(), params: None, tools: Vec::new(), attempt: 0 };
         let named = Candidate { name: "fast".into(), aliases: vec!["gpt".into(), "openai/gpt".into()] };

@@ -309,11 +309,12 @@ impl Telemetry {
                 if span.operation == Operation::Approve {
                     let decided = match what {
                         Answered::Approved(_) => "approved",
+                        Answered::Edited { .. } => "edited",
                         Answered::Failed(_) => "refused",
                         _ => "undecided",
                     };
                     span.attributes.push(text("entail.approval", decided));
-                    if let Answered::Approved(Some(by)) = what {
+                    if let Answered::Approved(Some(by)) | Answered::Edited { by: Some(by), .. } = what {
                         span.attributes.push(text("entail.approval.by", &by.name));
                         span.attributes.push(text("entail.approval.via", by.via.as_str()));
                     }

@@ -24,7 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use refusal::{MAX_KEY, Refusal, status_of};
-use runtime::{CancellationToken, Decider, Decision, Unfinished, Via};
+use runtime::{CancellationToken, Decision, Unfinished};
 use serde_json::{Value, json};
 use session::callers::{self, Caller, Role};
 use std::convert::Infallible;
@@ -539,12 +539,14 @@ async fn approvals(
     Ok(Json(service.waiting(&caller, None)?.into()))
 }
 
-/// Body of an answer to a question: `{"decision": "approve"}`, or `{"decision": "deny", "reason": "…"}`.
+/// Body of an answer to a question: `{"decision": "approve"}`, perhaps with arguments in place of those of
+/// the call (`"edit": {…}`), or `{"decision": "deny", "reason": "…"}`.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DecisionBody {
     decision: Verdict,
     reason: Option<String>,
+    edit: Option<Value>,
 }
 
 #[derive(serde::Deserialize)]
@@ -571,10 +573,9 @@ async fn decide(
     if matches!(said.decision, Verdict::Approve) && said.reason.is_some() {
         return Err(Refusal::Body("`reason` is allowed only with `deny`".into()));
     }
-    let decision = match said.decision {
-        Verdict::Approve => Decision::Approve,
-        Verdict::Deny => Decision::Deny(said.reason),
-    };
+    if matches!(said.decision, Verdict::Deny) && said.edit.is_some() {
+        return Err(Refusal::Body("`edit` is allowed only with `approve`".into()));
+    }
     let failed = |e: runtime::JournalError| Refusal::from(Refused::Journal(e.message));
     let journal = service.journal_at(path).map_err(failed)?;
     let question = journal.question(&request).map_err(failed)?;
@@ -587,10 +588,16 @@ async fn decide(
         let why = "a server of another host executes the run: answer there, or sign the answer with `entail approve`";
         return Err(Refusal::NotWaiting(why.into()));
     }
-    let by = Decider::new(caller.name.clone(), Via::Caller);
-    let decided = service.decide(journal, &request, &decision, by);
+    let decision = match (said.decision, said.edit) {
+        (Verdict::Deny, _) => Decision::Deny(said.reason),
+        (Verdict::Approve, None) => Decision::Approve,
+        (Verdict::Approve, Some(edit)) => {
+            session::approvals::edited(path, &question, &edit).map_err(Refusal::Body)?
+        }
+    };
+    let decided = service.decide(journal, &request, &decision, &caller);
     decided.map_err(|e| Refusal::NotWaiting(e.message))?;
-    let verdict = if decision == Decision::Approve { "approved" } else { "denied" };
+    let verdict = decision.verdict();
     // An answer implies that the run should continue. If its server is gone, the run is resumed where
     // possible.
     let resumed = service.resume_if_it_is_ours(&question.run).await;

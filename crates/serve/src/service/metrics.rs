@@ -317,6 +317,7 @@ impl RunMetrics {
         if operation == "approve" {
             let decision = match what {
                 Answered::Approved(_) => "approved",
+                Answered::Edited { .. } => "edited",
                 Answered::Failed(_) => "denied",
                 _ => "none",
             };

@@ -38,7 +38,7 @@ use planned::{Means, Planner, Ran};
 use runtime::{
     Answers, ApprovalDesk, Approvers, Asked, Authority, CancellationToken, DayUse, Decider, Decision, Event,
     Handlers, Journal, JournalError, JournalPlace, Limits, Models, POLICY_TEXT, RunIdentity, Schema, Session,
-    SharedDay, StoreScope, Stores, Telemetry, Tools, Usage, Waiting,
+    SharedDay, StoreScope, Stores, Telemetry, Tools, Usage, Via, Waiting,
 };
 use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
@@ -1069,9 +1069,10 @@ impl Service {
         mut journal: Journal,
         request: &str,
         decision: &Decision,
-        by: Decider,
+        caller: &Caller,
     ) -> Result<(), JournalError> {
-        let authority = Authority::Process { answers: &self.answers, by };
+        let by = Decider::new(caller.name.clone(), Via::Caller);
+        let authority = Authority::Process { answers: &self.answers, by, label: caller.input.clone() };
         journal.decide(request, decision, &authority)
     }
 

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use core_ir::exchange::data_from_json;
-use runtime::{Approvers, Authority, Decision, RunInfo, Waiting};
+use runtime::{Approvers, Authority, Decision, RunInfo, Schema, Waiting};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use session::kept::{AskedBecause, KeptRun};
@@ -88,12 +88,20 @@ impl Asking {
 /// A question with what an approver needs to know.
 fn card(info: &RunInfo, question: &Waiting, asking: Option<&Asking>) -> Value {
     let plain = |json: &Value| data_from_json(json).map_or_else(|_| json.clone(), |data| data.to_json());
+    let tool = asking.and_then(|a| session::approvals::declaration(&a.kept, question));
     let args: Vec<Value> = question
         .args
         .as_array()
         .into_iter()
         .flatten()
-        .map(|arg| json!({"name": arg["name"], "value": plain(&arg["value"]), "label": plain(&arg["label"])}))
+        .map(|arg| {
+            // What the parameter takes; null if that is not known, and then it can't be edited.
+            let param = tool.and_then(|t| t.params.iter().find(|p| Some(&*p.name) == arg["name"].as_str()));
+            json!({
+                "name": arg["name"], "value": plain(&arg["value"]), "label": plain(&arg["label"]),
+                "type": param.map(|p| p.ty.to_string()), "schema": param.and_then(|p| Some(Schema::of(&p.ty)?.json)),
+            })
+        })
         .collect();
     let because = asking.map(|a| match a.kept.asked_because(question) {
         AskedBecause::Always => json!({"kind": "always"}),
@@ -119,6 +127,8 @@ fn card(info: &RunInfo, question: &Waiting, asking: Option<&Asking>) -> Value {
 struct Answer {
     decision: Verdict,
     reason: Option<String>,
+    /// Arguments in place of those of the call.
+    edit: Option<Value>,
     /// The approver whose key signs; not needed if this machine has one key.
     approver: Option<String>,
     passphrase: String,
@@ -129,6 +139,12 @@ struct Answer {
 enum Verdict {
     Approve,
     Deny,
+}
+
+/// An answer, before the question is known.
+enum Said {
+    Decision(Decision),
+    Edit(Value),
 }
 
 /// The most characters of a reason.
@@ -149,23 +165,23 @@ pub(super) async fn decide(
     if reason.is_some_and(|text| text.chars().count() > MAX_REASON) {
         return Err(Refusal::Input(format!("a reason has at most {MAX_REASON} characters")));
     }
-    let decision = match answer.decision {
-        Verdict::Approve if reason.is_some() => {
+    let said = match (answer.decision, answer.edit) {
+        (Verdict::Approve, _) if reason.is_some() => {
             return Err(Refusal::Input("a reason is for a refusal".into()));
         }
-        Verdict::Approve => Decision::Approve,
-        Verdict::Deny => Decision::Deny(reason.map(String::from)),
+        (Verdict::Deny, Some(_)) => return Err(Refusal::Input("an edit is for an approval".into())),
+        (Verdict::Approve, Some(edit)) => Said::Edit(edit),
+        (Verdict::Approve, None) => Said::Decision(Decision::Approve),
+        (Verdict::Deny, None) => Said::Decision(Decision::Deny(reason.map(String::from))),
     };
-    aside(move || ui.decide(&request, &decision, answer.approver.as_deref(), &answer.passphrase))
-        .await
-        .map(Json)
+    aside(move || ui.decide(&request, said, answer.approver.as_deref(), &answer.passphrase)).await.map(Json)
 }
 
 impl Ui {
     fn decide(
         &self,
         request: &str,
-        decision: &Decision,
+        said: Said,
         approver: Option<&str>,
         passphrase: &str,
     ) -> Result<Value, Refusal> {
@@ -173,15 +189,21 @@ impl Ui {
         let Some(question) = journal.question(request)? else {
             return Err(Refusal::NotFound("unknown question: the run may have gone on".into()));
         };
+        let decision = match said {
+            Said::Decision(decision) => decision,
+            Said::Edit(edit) => {
+                session::approvals::edited(&self.journal, &question, &edit).map_err(Refusal::Input)?
+            }
+        };
         let key = {
             // A panic while it was held changes nothing.
             let _one = self.unlocking.lock().unwrap_or_else(PoisonError::into_inner);
             let opened = keyring::find(&self.approvers, approver).and_then(|key| key.open(passphrase));
             opened.map_err(|e| Refusal::Forbidden(e.message, e.help))?
         };
-        let decided = journal.decide(request, decision, &Authority::Key(&key));
+        let decided = journal.decide(request, &decision, &Authority::Key(&key));
         decided.map_err(|e| Refusal::Conflict(e.message))?;
-        let verdict = if *decision == Decision::Approve { "approved" } else { "denied" };
+        let verdict = decision.verdict();
         Ok(json!({"request": request, "run": question.run, "verdict": verdict, "by": key.name()}))
     }
 }

@@ -465,7 +465,9 @@ impl Hiding {
             // The name of a question is a hash of everything in it.
             entry["question"] = Value::Null;
             let stated = match &step.response {
-                Some(Response::LabeledTool(_, label)) => self.sees_spec(label),
+                Some(Response::LabeledTool(_, label) | Response::Edited { label, .. }) => {
+                    self.sees_spec(label)
+                }
                 _ => true,
             };
             if !(stated && self.sees(&step.answer)) {

@@ -5,7 +5,7 @@ use core_ir::exchange::data_json;
 use core_ir::{Data, LabelSpec, Name, py};
 use machine::RequestId;
 use runtime::{
-    AFTER_RUN, Approvers, Journal, JournalError, KeptEntry, KeptMessages, KeptQuestion, KeptRun,
+    AFTER_RUN, Approvers, Edit, Journal, JournalError, KeptEntry, KeptMessages, KeptQuestion, KeptRun,
     POLICY_CHANGED, RunStatus, Via,
 };
 use serde_json::{Value, json};
@@ -129,11 +129,15 @@ impl Record {
                 return wrong(FindingKind::Damaged, "the question is not what was written");
             }
         }
-        let Some(Ok(machine::Response::Approve(verdict))) = entry.answer(&step.call) else { return Ok(()) };
+        let verdict = match entry.answer(&step.call) {
+            Some(Ok(machine::Response::Approve(verdict))) => verdict.map(|()| None).ok(),
+            Some(Ok(machine::Response::Edited { args, label })) => Some(Some(Edit { args, label })),
+            _ => return Ok(()),
+        };
         let by = entry.decider();
-        let signed = question.and_then(|q| q.signed(&self.approvers));
+        let signed = question.and_then(|q| q.signed(&self.approvers)).map(Result::ok);
         match (by.as_ref().map(|by| by.via), signed) {
-            (Some(Via::Key), Some(decision)) if decision.is_ok() == verdict.is_ok() => Ok(()),
+            (Some(Via::Key), Some(decision)) if decision == verdict => Ok(()),
             (Some(Via::Key), Some(_)) => {
                 Err(Err((FindingKind::Approval, "the approver decided otherwise".into())))
             }
@@ -146,7 +150,7 @@ impl Record {
                 Err(Err((FindingKind::Approval, message)))
             }
             // Nothing was endorsed.
-            _ if verdict.is_err() => Ok(()),
+            _ if verdict.is_none() => Ok(()),
             _ => Err(Ok(format!("who approved it: nobody signed that{}", said_by(entry)))),
         }
     }

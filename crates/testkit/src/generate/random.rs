@@ -55,6 +55,8 @@ pub struct Style {
     pub labeling: bool,
     /// True if some errors of models are permanent, and some `try`s let those pass.
     pub permanent: bool,
+    /// True if calls are approved with other arguments, now and then.
+    pub edits: bool,
     /// Variables that are in scope of the whole program (the first is the outermost). Programs use them
     /// often.
     pub given: Vec<Ty>,
@@ -83,6 +85,7 @@ impl Default for Style {
             failing_stores: true,
             labeling: true,
             permanent: true,
+            edits: true,
             given: Vec::new(),
             deciding: 1,
         }
@@ -480,6 +483,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         failing_stores: style.failing_stores,
         labeling: style.labeling,
         permanent: style.permanent,
+        edits: style.edits,
         tools,
         stores,
         models,

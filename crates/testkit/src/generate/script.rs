@@ -173,6 +173,13 @@ impl Script {
                 None => Answer::Failed("no such tool".into()),
             },
             Call::Approve { .. } if rng.chance(20) => Answer::Approved(Err("no".into())),
+            Call::Approve { name, .. } if self.program.edits && rng.chance(30) => {
+                let tool = self.program.tools.iter().find(|t| t.name == *name);
+                let params = tool.map_or(&[][..], |tool| &tool.params);
+                let edited = params.iter().filter(|_| rng.chance(60)).collect::<Vec<_>>();
+                let args = edited.iter().map(|p| (p.name.clone(), data_of(rng, &p.ty))).collect();
+                Answer::Edited(args, spec(rng, self.program.lattice, 10, 50))
+            }
             Call::Approve { .. } => Answer::Approved(Ok(())),
             Call::Recall { .. } | Call::Remember { .. } if self.program.failing_stores && rng.chance(4) => {
                 Answer::Failed("the store is shut".into())

@@ -576,6 +576,8 @@ fn recorded(program: &Program, asked: &[(Call, Answer)]) -> Vec<Value> {
             }
             (_, Answer::Approved(Ok(()))) => json!({"approved": true}),
             (_, Answer::Approved(Err(why))) => json!({"failed": why}),
+            // INVARIANT: these programs have none ([`program`]).
+            (_, Answer::Edited(..)) => unreachable!("an approval with other arguments"),
         })
         .collect()
 }
@@ -622,8 +624,9 @@ fn program(number: u64, runner: &mut TestRunner) -> Program {
         permanent: false,
         // The proofs have no forms of text.
         plain: false,
-        // Nor confirmations.
+        // Nor confirmations, nor approval with other arguments.
         confirm: false,
+        edits: false,
         ..Style::default()
     };
     if number.is_multiple_of(2) {

@@ -597,6 +597,102 @@ fn approval() {
 }
 
 #[test]
+fn approval_with_other_arguments() {
+    let axes = |untrusted, secret| core_ir::LabelSpec::Axes { untrusted, secret };
+    let edit = |n: i64, label| [Answer::Edited(vec![("x".into(), num(n))], label), Answer::Data(num(1))];
+    let (trusted, untrusted, secret) = (axes(false, false), axes(true, false), axes(false, true));
+    let t = |text: &str| format!("tool t(x: Num) -> Num @ [\"S\"] write approve\n{text}");
+    let bounded = |text: &str| {
+        format!("tool t(x: Num) -> Num pure approve policy (\\a. a.x.value < 3 && a.x.label == [])\n{text}")
+    };
+    let asks = |text: &str| format!("tool t(x: Num @ []) -> Num pure policy (\\a. `ask null)\n{text}");
+    let dynamic = |text: &str| format!("tool t(x: Dyn @ []) -> Num @ [] write control [] approve\n{text}");
+    let two = |text: &str| format!("tool t(x: Num, y: Num @ [\"S\"]) -> Num write approve\n{text}");
+    let sends = |text: &str| {
+        format!(
+            "tool t(x: Num) -> Num pure approve\nsend 'q' ; let c = recv {{tools: [t]}} in case c of {{`t a => \
+             {text}, `final s => s}}"
+        )
+    };
+    asked(&[
+        // The call is made with the new argument, and the result is that of the call that was made.
+        (&t("tool[t] 1"), &edit(2, trusted.clone()), "[\"S\"]:1; approve t(x=1)@[]; t(x=2)@[]"),
+        (&t("tool[t] {x: 1}"), &edit(2, trusted.clone()), "[\"S\"]:1; approve t(x=1)@[]; t(x=2)@[]"),
+        (
+            &t("tool[t] (args[t]{x: [\"U\"]: 1})"),
+            &edit(2, trusted.clone()),
+            "[\"U\",\"S\"]:1; approve t(x=1)@[\"U\"]; t(x=2)@[]",
+        ),
+        // The result is as untrusted as whoever wrote the argument.
+        (&t("tool[t] 1"), &edit(2, untrusted.clone()), "[\"U\",\"S\"]:1; approve t(x=1)@[]; t(x=2)@[]"),
+        // Nobody's answer makes a secret public: neither their own, nor what they were shown beside it.
+        (&t("tool[t] 1"), &edit(2, secret), "error flow [\"U\",\"S\"]; approve t(x=1)@[]"),
+        (
+            &two("tool[t] {x: 1, y: [\"S\"]: 7}"),
+            &edit(7, trusted.clone()),
+            "error flow [\"U\",\"S\"]; approve t(x=1,y=7)@[\"S\"]",
+        ),
+        (
+            &two("tool[t] {x: 1, y: [\"S\"]: 7}"),
+            &[Answer::Edited(vec![("y".into(), num(1))], trusted.clone()), Answer::Data(num(1))],
+            "[\"U\",\"S\"]:1; approve t(x=1,y=7)@[\"S\"]; t(x=1,y=1)@[\"S\"]",
+        ),
+        // Types and parameters are checked again, and so is the policy, which sees the label of the approver.
+        (
+            &t("tool[t] 1"),
+            &[Answer::Edited(vec![("x".into(), Data::str("a"))], trusted.clone())],
+            "error type [\"S\"]; approve t(x=1)@[]",
+        ),
+        (
+            &t("tool[t] 1"),
+            &[Answer::Edited(vec![("z".into(), num(1))], trusted.clone())],
+            "error type [\"S\"]; approve t(x=1)@[]",
+        ),
+        (
+            &bounded("tool[t] 1"),
+            &edit(2, trusted.clone()),
+            "1; approve t(x=1)@[\"U\",\"S\"]; t(x=2)@[\"U\",\"S\"]",
+        ),
+        (&bounded("tool[t] 1"), &edit(5, trusted.clone()), "error policy []; approve t(x=1)@[\"U\",\"S\"]"),
+        (
+            &bounded("tool[t] 1"),
+            &edit(2, untrusted.clone()),
+            "error policy [\"U\"]; approve t(x=1)@[\"U\",\"S\"]",
+        ),
+        // Where a policy asks, bounds hold in full.
+        (
+            &asks("tool[t] 1"),
+            &edit(2, trusted.clone()),
+            "1; approve t(x=1)@[\"U\",\"S\"]; t(x=2)@[\"U\",\"S\"]",
+        ),
+        (&asks("tool[t] 1"), &edit(2, untrusted), "error flow [\"U\"]; approve t(x=1)@[\"U\",\"S\"]"),
+        // What is not changed stays, also if the tool takes anything.
+        (
+            &dynamic("tool[t] 1"),
+            &[Answer::Edited(vec![], trusted.clone()), Answer::Data(num(1))],
+            "1; approve t(x=1)@[]; t(x=1)@[]",
+        ),
+        (
+            &dynamic("tool[t] 1"),
+            &[Answer::Edited(vec![("z".into(), num(2))], trusted.clone())],
+            "error type []; approve t(x=1)@[]",
+        ),
+        // A model is told when it is asked next.
+        (
+            &sends("let r = tool[t] a in let _ = send r in recv {}"),
+            &[
+                Answer::ToolCall("t".into(), Data::record([("x".into(), num(1))])),
+                edit(2, trusted.clone())[0].clone(),
+                Answer::Data(num(5)),
+                says("ok"),
+            ],
+            "\"ok\"; []:[user q, assistant {\"x\":1}, user 5, user The call of `t` was approved with changed \
+             arguments: {\"x\":2}, assistant ok]; model@[]; approve t(x=1)@[\"U\",\"S\"]; t(x=2)@[\"U\",\"S\"]; model@[]",
+        ),
+    ]);
+}
+
+#[test]
 fn a_tool_may_label_what_it_returns() {
     let exact = |l: &[&str]| core_ir::LabelSpec::Exact(Data::list(l.iter().map(|l| Data::str(*l))));
     let answers = |l: core_ir::LabelSpec| [Answer::Labeled(num(1), l)];

@@ -166,7 +166,8 @@ pub fn approve(ui: &Ui, args: &ApproveArgs, approvers: &Approvers) -> Exit {
     };
     let waiting: Vec<_> = asked.iter().map(|(_, question)| question.waiting()).collect();
     let journal_error = |e: Error| JournalError { message: e.message, help: e.help };
-    let done = answer(ui, args, &run.run, waiting, approvers, |w, decision, key| {
+    let edit = session::approvals::edited_of_names;
+    let done = answer(ui, args, &run.run, waiting, approvers, edit, |w, decision, key| {
         let question = asked.iter().find(|(_, q)| q.waiting().token == w.token);
         // INVARIANT: the questions that are answered are those of the list.
         let Some((service, question)) = question else { return Ok(()) };
