@@ -5,6 +5,7 @@ mod approve;
 mod clearance;
 mod conformance;
 mod deadlines;
+mod engine;
 mod faithful;
 mod journal;
 mod local;
