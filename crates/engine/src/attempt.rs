@@ -23,10 +23,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::{Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of a record that the engine takes by default, with room for what is around it.
 const MAX_RECORD: usize = 31 << 20;
+
+/// Time for which an attempt waits for a person or a timer before it ends. The engine begins another one when
+/// that has come.
+const IDLE: Duration = Duration::from_secs(5);
 
 /// The attempt is over: the engine has gone, suspends it, or has refused a command.
 #[derive(Debug)]
@@ -68,6 +73,8 @@ struct OpenStep {
     intent: Intent,
     /// The engine has said that it is to be executed.
     is_due: bool,
+    /// It is under way in this process.
+    is_working: bool,
     /// Text of a question that is durable, and its token.
     question: Option<(String, String)>,
 }
@@ -87,6 +94,8 @@ pub(crate) struct Attempt {
     awaited: BTreeMap<NotificationHandle, Awaited>,
     ready: VecDeque<EngineEvent>,
     canceled: bool,
+    /// Runs while the attempt only waits for the engine.
+    idle: Option<Pin<Box<Sleep>>>,
 }
 
 impl fmt::Debug for Attempt {
@@ -117,6 +126,7 @@ impl Attempt {
             awaited: BTreeMap::new(),
             ready: VecDeque::new(),
             canceled: false,
+            idle: None,
         };
         poll_fn(|cx| {
             loop {
@@ -397,6 +407,15 @@ impl Attempt {
         let _ = self.check(cleared);
     }
 
+    /// Returns whether nothing has been under way here for a while. Registers a wake-up for that time.
+    fn is_idle(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.input.is_none() || self.steps.values().any(|step| step.is_working) {
+            self.idle = None;
+            return false;
+        }
+        self.idle.get_or_insert_with(|| Box::pin(sleep(IDLE))).as_mut().poll(cx).is_ready()
+    }
+
     /// The next event, as far as the engine has told.
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<EngineEvent> {
         loop {
@@ -424,11 +443,22 @@ impl Attempt {
                 Ok(AwaitResponse::ExecuteRun(handle)) => self.execute(handle),
                 Ok(AwaitResponse::CancelSignalReceived) => Some(EngineEvent::Canceled),
                 Ok(_) => match self.read(cx) {
+                    Poll::Pending if self.is_idle(cx) => {
+                        self.input = None;
+                        self.vm.notify_input_closed();
+                        None
+                    }
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(()) => None,
                 },
             };
             if let Some(event) = event {
+                self.idle = None;
+                if let EngineEvent::Begin { id, .. } = event
+                    && let Some(step) = self.steps.get_mut(&id)
+                {
+                    step.is_working = true;
+                }
                 return Poll::Ready(event);
             }
         }
@@ -476,11 +506,16 @@ impl Engine for Attempt {
         }
         let run = self.vm.sys_run(step.name).map(|run| run.handle);
         let Some(handle) = self.wait_for(run, Awaited::Step(id)) else { return };
-        self.steps.insert(id, OpenStep { kind: step.kind, handle, intent, is_due: false, question: None });
+        self.steps.insert(
+            id,
+            OpenStep { kind: step.kind, handle, intent, is_due: false, is_working: false, question: None },
+        );
     }
 
     fn keep(&mut self, id: RequestId, record: String) {
-        let Some(step) = self.steps.get(&id) else { return };
+        let Some(step) = self.steps.get_mut(&id) else { return };
+        step.is_working = false;
+        let handle = step.handle;
         if record.len() > MAX_RECORD {
             let size = record.len() >> 20;
             let message = format!(
@@ -488,7 +523,7 @@ impl Engine for Attempt {
             );
             return self.ready.push_back(EngineEvent::Failed(message));
         }
-        self.propose(step.handle, record);
+        self.propose(handle, record);
     }
 
     fn forget(&mut self, id: RequestId) {

@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
@@ -61,6 +61,10 @@ pub(crate) async fn serve(worker: Arc<Worker>, listener: TcpListener, stop: Canc
 
 fn answer(worker: &Arc<Worker>, request: Request<Incoming>) -> Answer {
     let path = request.uri().path().to_string();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    if path != "/health" && !worker.identity().admits(request.headers(), &path, now) {
+        return plain(StatusCode::UNAUTHORIZED, "the request is not signed by the engine of this worker");
+    }
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     match parts.as_slice() {
         ["discover"] => discover(worker, &request),

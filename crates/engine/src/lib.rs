@@ -17,6 +17,7 @@ mod attempt;
 mod client;
 mod endpoint;
 mod error;
+mod identity;
 mod local_server;
 mod manifest;
 mod questions;
@@ -24,5 +25,6 @@ mod worker;
 
 pub use client::{EngineClient, EngineRunInfo, EngineStepInfo, RunEnd};
 pub use error::Error;
+pub use identity::IdentityKeys;
 pub use local_server::{LocalServer, ServerState};
 pub use worker::{Worker, WorkerOptions, service_name};

@@ -4,7 +4,7 @@
 //!
 //! Invariant: only a program is started that the user has installed: the one that `ENTAIL_RESTATE_SERVER`
 //! names, or `restate-server` on the `PATH`. Nothing is fetched.
-//! Invariant: the server listens on this machine alone, and sends no telemetry.
+//! Invariant: the server listens on this machine alone, with its telemetry switched off.
 //! Invariant: only a process is stopped that was started for the same directory.
 
 use crate::error::Error;
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// The variable that names the program of the server.
 const PROGRAM: &str = "ENTAIL_RESTATE_SERVER";
+
+/// Times that a start is tried if the server ends at once.
+const ATTEMPTS: u64 = 4;
 
 /// Time that a server has to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -112,6 +115,7 @@ impl LocalServer {
             .env("RESTATE_ADMIN__BIND_PORT", admin.to_string())
             .env("RESTATE_INGRESS__BIND_PORT", ingress.to_string())
             .env("RESTATE_DISABLE_TELEMETRY", "true")
+            .env("DO_NOT_TRACK", "1")
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors);
@@ -121,29 +125,41 @@ impl LocalServer {
             // Ctrl-C at this terminal is not for it.
             server.process_group(0);
         }
-        let mut child = server.spawn().map_err(|e| {
-            Error::new(format!("cannot start `{}`: {e}", program.display())).with_help(install())
-        })?;
         let at = |port: u16| format!("http://127.0.0.1:{port}");
-        let state = ServerState { pid: child.id(), admin: at(admin), ingress: at(ingress) };
-        let json = json!({
-            "pid": state.pid, "admin": state.admin, "ingress": state.ingress,
-            "ports": {"admin": admin, "ingress": ingress, "node": node},
-        });
-        write(self.state_file(), json.to_string()).map_err(|e| unusable("write to", e))?;
         let begun = Instant::now();
-        while !is_listening(admin) || !is_listening(ingress) {
-            let ended = child.try_wait().ok().flatten();
-            if ended.is_some() || begun.elapsed() > PATIENCE {
-                let _ = child.kill();
-                let why = if ended.is_some() { "ended at once" } else { "did not start in time" };
-                let log = self.dir.join("server.log");
-                return Err(Error::new(format!("the server {why}"))
-                    .with_help(format!("`{}` says more", log.display())));
+        let mut why = String::new();
+        for attempt in 0..ATTEMPTS {
+            // A process that was killed may hold its files for a moment longer.
+            std::thread::sleep(Duration::from_millis(500 * attempt));
+            let mut child = server.spawn().map_err(|e| {
+                Error::new(format!("cannot start `{}`: {e}", program.display())).with_help(install())
+            })?;
+            let state = ServerState { pid: child.id(), admin: at(admin), ingress: at(ingress) };
+            let json = json!({
+                "pid": state.pid, "admin": state.admin, "ingress": state.ingress,
+                "ports": {"admin": admin, "ingress": ingress, "node": node},
+            });
+            write(self.state_file(), json.to_string()).map_err(|e| unusable("write to", e))?;
+            why = loop {
+                if is_listening(admin) && is_listening(ingress) {
+                    return Ok(state);
+                }
+                if let Some(status) = child.try_wait().ok().flatten() {
+                    break format!("the server ended at once ({status})");
+                }
+                if begun.elapsed() > PATIENCE {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break "the server did not start in time".into();
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            };
+            if begun.elapsed() > PATIENCE {
+                break;
             }
-            std::thread::sleep(Duration::from_millis(100));
         }
-        Ok(state)
+        let log = self.dir.join("server.log");
+        Err(Error::new(why).with_help(format!("`{}` says more", log.display())))
     }
 
     /// Stops the server; returns false if none runs.

@@ -45,10 +45,10 @@ fn service(workflow: &Workflow<'_>, version: u32) -> Json {
         "output": output,
     });
     if version >= 3 {
-        // A model or a tool may take its time, and what it does is not to be cut off because the engine
-        // hears nothing.
+        // A model or a tool may take its time, and meanwhile timers and answers of others have to arrive. An
+        // attempt that only waits ends by itself.
         const DAY: u64 = 24 * 3600 * 1000;
-        run["inactivityTimeout"] = 60_000.into();
+        run["inactivityTimeout"] = DAY.into();
         run["abortTimeout"] = DAY.into();
     }
     if version >= 4 {

@@ -9,6 +9,7 @@
 use crate::attempt::{Attempt, Over, question_key};
 use crate::endpoint;
 use crate::error::Error;
+use crate::identity::IdentityKeys;
 use crate::manifest::{ANSWER, RUN, Workflow};
 use crate::questions;
 use analysis::cost::CostBound;
@@ -54,6 +55,8 @@ pub struct WorkerOptions {
     pub lifetime: Duration,
     /// Treatment of calls that an earlier attempt has begun and that may have changed the world.
     pub unfinished: Unfinished,
+    /// Keys of the engines that may call the worker.
+    pub identity: IdentityKeys,
     /// Called with a line for each run that ends or waits for somebody.
     pub log: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -121,6 +124,10 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn identity(&self) -> &IdentityKeys {
+        &self.options.identity
     }
 
     /// Names of the workflows.

@@ -50,6 +50,10 @@ pub struct WorkerArgs {
     /// The address at which the engine reaches the worker, if it is another one.
     #[arg(long, value_name = "URL")]
     pub advertise: Option<String>,
+    /// A public key of the engine, as Restate logs it (`publickeyv1_…`). Requests that it has not signed are
+    /// refused, and other addresses than those of this machine can be listened on.
+    #[arg(long, value_name = "KEY")]
+    pub identity_key: Vec<String>,
     /// Treatment of a tool call that was interrupted and may have changed the world.
     #[arg(long, value_enum, default_value_t = UnfinishedArg::Ask)]
     pub unfinished: UnfinishedArg,

@@ -23,6 +23,8 @@ struct World {
     /// Address of the first worker; the later ones have it, too.
     listen: String,
     options: Vec<String>,
+    /// The file of the server's private key.
+    key: Option<PathBuf>,
 }
 
 impl World {
@@ -40,6 +42,7 @@ impl World {
             worker: None,
             listen: "127.0.0.1:0".into(),
             options: options.iter().map(|o| o.to_string()).collect(),
+            key: None,
         };
         world.start(&server);
         Some(world)
@@ -69,6 +72,9 @@ impl World {
     fn start(&mut self, server: &Path) {
         let mut command =
             self.command(&["engine", "start", "--dir", "engine", "--port", "0", "--format", "json"]);
+        if let Some(key) = &self.key {
+            command.env("RESTATE_WORKER__INVOKER__REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE", key);
+        }
         let out = command.env("ENTAIL_RESTATE_SERVER", server).output().unwrap();
         let state: Value = serde_json::from_slice(&out.stdout).unwrap();
         let text = |name: &str| state[name].as_str().unwrap_or_else(|| panic!("{state}")).to_string();
@@ -138,6 +144,17 @@ impl World {
         let runs = self.runs();
         let found = runs.iter().find(|r| r["run"] == run);
         found.map_or(String::new(), |r| r["status"].as_str().unwrap().to_string())
+    }
+
+    /// The status of a run in the words of the engine.
+    fn engine_status(&self, run: &str) -> String {
+        let query = format!(
+            "SELECT status FROM sys_invocation WHERE target_service_key = '{run}' AND target_handler_name = 'run'"
+        );
+        let (_, rows) = post(&self.admin, "/query", &serde_json::json!({"query": query}).to_string());
+        // The body comes in chunks, whose lengths stand between them.
+        let status = rows.split("\"status\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        status.unwrap_or_default().to_string()
     }
 
     fn lines(&self, name: &str) -> Vec<String> {
@@ -316,6 +333,7 @@ fn signed_answers_approve_and_others_do_not() {
     until("both ask", || !waiting("r").is_null() && !waiting("other").is_null());
     let token = waiting("r")["request"].as_str().unwrap().to_string();
     assert_eq!(waiting("r")["args"][0]["value"], 7);
+    until("the worker has let go", || world.engine_status("r") == "suspended");
     world.kill_worker();
     // Nobody answers without a worker that checks it, and the question stays.
     world.work(&[]);
@@ -325,7 +343,7 @@ fn signed_answers_approve_and_others_do_not() {
     assert!(status == 403 && said.contains("signature"), "{status} {said}");
     let (status, _) = post(&world.ingress, "/entail.p.main/r/answer", r#"{"token": "00"}"#);
     assert_eq!(status, 404);
-    assert_eq!((world.lines("ledger").len(), world.status("r").as_str()), (0, "running"));
+    assert_eq!((world.lines("ledger").len(), world.status("r").as_str()), (0, "waiting"));
     let approve = ["approve", "r", "--engine", &world.admin, "--yes", "--passphrase-stdin"];
     let (status, out, err) = world.entail(&approve, PASSPHRASE);
     assert_eq!((status, out.as_str()), (0, "approved\n"), "{err}");
@@ -483,6 +501,34 @@ fn a_changed_program_holds_its_runs() {
     assert_eq!(world.end("r", r#"{"n": 1}"#).1["result"], "paid");
 }
 
+/// A private key of Ed25519, for tests alone.
+const PEM: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH\n-----END PRIVATE KEY-----\n";
+
+/// A worker with a key takes the requests of its engine, and of nobody else.
+#[test]
+fn a_worker_with_a_key_answers_its_engine_alone() {
+    let settings = "[handlers]\npay = { exec = [\"echo\", \"paid\"] }\n";
+    let Some(mut world) = World::new(PAYMENT, settings, &[]) else { return };
+    std::fs::write(world.path("key.pem"), PEM).unwrap();
+    world.kill_server();
+    world.key = Some(world.path("key.pem"));
+    world.start(&installed().unwrap());
+    let log = || std::fs::read_to_string(world.path("engine/server.log")).unwrap();
+    until("the server has read its key", || log().contains("publickeyv1_"));
+    let log = log();
+    let key = log.split("publickeyv1_").nth(1).unwrap();
+    let key: String = key.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+    world.work(&["--identity-key", &format!("publickeyv1_{key}")]);
+    let (status, outcome) = world.end("r", r#"{"n": 1}"#);
+    assert_eq!((status, &outcome["result"]), (0, &"paid".into()), "{outcome}");
+    world.kill_worker();
+    // The key of another engine.
+    let args = ["worker", "p.agent", "--engine", &world.admin, "--listen", &world.listen];
+    let other = ["--identity-key", "publickeyv1_ChjENKeMvCtRnqG2mrBK1HmPKufgFUc98K8B3ononQvp"];
+    let (status, _, err) = world.entail(&[&args[..], &other].concat(), "");
+    assert!(status == 2 && err.contains("401"), "{status} {err}");
+}
+
 #[test]
 fn missing_servers_and_addresses_have_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
@@ -506,5 +552,5 @@ fn missing_servers_and_addresses_have_a_remedy() {
         "{err}"
     );
     let (status, err) = run(&["worker", "p.agent", "--listen", "0.0.0.0:0"]);
-    assert!(status == 2 && err.contains("--advertise"), "{err}");
+    assert!(status == 2 && err.contains("--identity-key"), "{err}");
 }

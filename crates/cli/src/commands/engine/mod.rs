@@ -10,7 +10,7 @@ use crate::args::{EngineAction, EngineArgs, UnfinishedArg, WorkerArgs};
 use crate::interrupt::stopped;
 use crate::setup;
 use crate::ui::{Exit, Ui};
-use ::engine::{EngineClient, Error, LocalServer, ServerState, Worker, WorkerOptions};
+use ::engine::{EngineClient, Error, IdentityKeys, LocalServer, ServerState, Worker, WorkerOptions};
 use diagnostics::Sources;
 use runtime::{CancellationToken, Unfinished};
 use serde_json::json;
@@ -70,10 +70,14 @@ pub fn engine(ui: &Ui, args: &EngineArgs) -> Exit {
 
 /// Runs `entail worker`.
 pub fn worker(ui: &Ui, args: &WorkerArgs) -> Exit {
-    if !args.listen.ip().is_loopback() {
-        let help = "listen on 127.0.0.1 behind a proxy that knows the engine by its certificate, and name the proxy with `--advertise`";
+    let identity = match IdentityKeys::parse(&args.identity_key) {
+        Ok(identity) => identity,
+        Err(e) => return refuse(ui, &e),
+    };
+    if !args.listen.ip().is_loopback() && !identity.is_any() {
+        let help = "name the engine's key with `--identity-key`, or listen on 127.0.0.1";
         return ui.usage(
-            "other machines are not listened to, because whoever calls a worker decides what it does",
+            "other machines are listened to only with a key of the engine, because whoever calls a worker decides what it does",
             Some(help),
         );
     }
@@ -81,7 +85,7 @@ pub fn worker(ui: &Ui, args: &WorkerArgs) -> Exit {
         let help = "`--otlp` exports their traces, and `entail runs --engine` shows them";
         return ui.usage("a worker has many runs, so it can neither show nor write one", Some(help));
     }
-    let worker = match prepared(ui, args) {
+    let worker = match prepared(ui, args, identity) {
         Ok(worker) => Arc::new(worker),
         Err(exit) => return exit,
     };
@@ -94,7 +98,7 @@ pub fn worker(ui: &Ui, args: &WorkerArgs) -> Exit {
     exit
 }
 
-fn prepared(ui: &Ui, args: &WorkerArgs) -> Result<Worker, Exit> {
+fn prepared(ui: &Ui, args: &WorkerArgs, identity: IdentityKeys) -> Result<Worker, Exit> {
     let session = setup::session(ui, &args.world)?;
     let mut sources = Sources::new();
     let mut all = Vec::new();
@@ -121,6 +125,7 @@ fn prepared(ui: &Ui, args: &WorkerArgs) -> Result<Worker, Exit> {
             UnfinishedArg::Retry => Unfinished::Retry,
             UnfinishedArg::Fail => Unfinished::Fail,
         },
+        identity,
         log: Box::new(move |line| log.note(line)),
     };
     let mut worker = Worker::new(session, sources, options);

@@ -92,9 +92,14 @@ pub fn list(ui: &Ui, engine: &str, action: &RunsAction) -> Exit {
                 for run in runs.iter().take(last.map_or(usize::MAX, |n| n as usize)) {
                     let asks = questions.iter().filter(|(service, _)| *service == run.service);
                     let asks: Vec<_> = asks.map(|(_, q)| q.waiting()).filter(|q| q.run == run.run).collect();
-                    let mut json = run_json(run);
+                    // Before its worker lets go of it, the engine calls it running.
+                    let mut run = run.clone();
+                    if !asks.is_empty() && run.status == "running" {
+                        run.status = "waiting";
+                    }
+                    let mut json = run_json(&run);
                     json["waiting"] = asks.iter().map(waiting_json).collect();
-                    ui.result(&if ui.is_json() { json.to_string() } else { line(run) });
+                    ui.result(&if ui.is_json() { json.to_string() } else { line(&run) });
                     if !ui.is_json() {
                         asks.iter().for_each(|q| ui.result(&shown_question(q)));
                     }
