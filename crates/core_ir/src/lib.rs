@@ -46,7 +46,7 @@ pub use formats::{FORMATS, Format};
 pub use label::{
     Chain, Hop, Label, LabelSpec, Lattice, LatticeKind, Person, Principal, Principals, Stated, Step, What,
 };
-pub use lower::{END, Instruction, Instructions, Op, Operand};
+pub use lower::{END, Function, Instruction, Instructions, Op, Operand};
 pub use num::{Num, NumError};
 pub use parts::{LabelName, MAX_PATH_STEPS, PartLabel, PartPath, PartRules, PathStep, ResultParts};
 pub use places::{Places, Region};

@@ -2,8 +2,8 @@
 //!
 //! Entry point: [`Code::instructions`]. Source: `docs/decisions/009-one-evaluator.md`.
 //!
-//! An activation has captured values, and a stack of locals and temporaries. Each term becomes instructions
-//! that leave its value on top of the stack. The names of a `let` or a `case` are temporaries that stay there
+//! An activation is a stretch of a stack: the captured values of its function, the argument, other locals and
+//! temporaries. Each term becomes instructions that leave its value on top. The names of a `let` or a `case` are temporaries that stay there
 //! while they are in scope. A function, and a part of a term that something waits for (the body of a `try`, a
 //! branch of a `par`), is a *region*: it ends with [`Op::End`].
 //!
@@ -16,20 +16,29 @@ use crate::{Branch, Code, Prim, Slot, Term, TermId};
 /// Source of the value that an instruction uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// The top of the stack, which is taken off.
-    Stack,
-    /// The value at this index of the activation's stack.
+    /// A temporary at this index of the activation, which is taken off: it is on top, or below another
+    /// operand that is.
+    Taken(u32),
+    /// A captured value or a local at this index of the activation.
     Local(u32),
-    /// The captured value of this index.
-    Captured(u32),
     /// The prelude definition of this index.
     Global(u32),
     /// The literal that this term is.
     Literal(TermId),
 }
 
+impl Operand {
+    /// Returns true if the value is taken off the stack.
+    #[inline]
+    pub fn is_taken(self) -> bool {
+        matches!(self, Operand::Taken(_))
+    }
+}
+
 /// Operation of an [`Instruction`]. "Its value" is the value of the instruction's term.
+// Without a tag of its own, finding out which operation it is takes longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Op {
     /// Ends a region with the value on top.
     End,
@@ -47,9 +56,13 @@ pub enum Op {
     Prim2(Prim, Operand, Operand),
     /// Applies a primitive to this many values on top.
     PrimN(Prim, u32),
-    /// A form with one subterm that only computes.
+    /// A part of a value: a field of a record, or a side of a pair.
+    Part(Operand),
+    /// What stands at a key: an item of a list or text, or a field of a record.
+    Item(Operand, Operand),
+    /// Another form with one subterm that only computes.
     Unary(Operand),
-    /// A form with two subterms that only computes.
+    /// Another form with two subterms that only computes.
     Binary(Operand, Operand),
     /// The condition of an `if`. The first branch follows.
     If {
@@ -126,19 +139,30 @@ pub struct Instruction {
     pub term: TermId,
     /// Number of terms whose evaluation it counts.
     pub cost: u32,
-    /// Number of locals and temporaries on the stack before it.
+    /// Number of values of the activation before it.
     pub height: u32,
 }
 
 /// A function that was lowered.
 #[derive(Clone, Debug)]
-struct Function {
+pub struct Function {
+    /// The `λ`.
+    pub term: TermId,
     /// Where its body begins.
-    body: u32,
-    /// The function that it returns at once, if that is all its body does.
-    returned: Option<TermId>,
-    /// The place of each captured value where the function is made.
-    captures: Box<[Operand]>,
+    pub body: u32,
+    /// The place of each captured value where the function is made. They are in the order in which they stand
+    /// in the activation, without the argument.
+    pub captures: Box<[Operand]>,
+    /// The place of the argument in the activation.
+    pub argument: u32,
+    /// True if it is written as the function of a fixpoint.
+    pub is_fixpoint: bool,
+    /// Number of functions around, each of which returns the next one at once. Their arguments are the first
+    /// values of the activation, in order; the argument of a fixpoint's function comes behind that of this
+    /// one, and then what the outermost one captured.
+    pub whole: u32,
+    /// Number of functions that it leads to, each returned by the one before at once: `λy. e` of `λx. λy. e`.
+    returned: u32,
 }
 
 /// The instructions of a [`Code`].
@@ -148,6 +172,7 @@ pub struct Instructions {
     targets: Vec<u32>,
     /// The function of each term that is one: an index into `functions`.
     numbers: Vec<u32>,
+    /// Those that are returned at once stand behind the one that returns them.
     functions: Vec<Function>,
     root: u32,
 }
@@ -164,22 +189,20 @@ impl Instructions {
         self.root
     }
 
-    /// Returns the instruction where the body of a function begins.
-    #[inline]
-    pub fn body(&self, function: TermId) -> u32 {
-        self.function(function).body
-    }
-
-    /// Returns where each value that a function captures is found when it is made.
-    #[inline]
-    pub fn captures(&self, function: TermId) -> &[Operand] {
-        &self.function(function).captures
-    }
-
+    /// Returns a function.
     // INVARIANT: a `TermId` of a function has an index, and is only meaningful for its own code.
     #[inline]
-    fn function(&self, function: TermId) -> &Function {
+    pub fn function(&self, function: TermId) -> &Function {
         &self.functions[self.numbers[function.0 as usize] as usize]
+    }
+
+    /// Returns the function that a function returns at once at this level, if that is known without
+    /// evaluating: itself at 0, `λy. e` of `λx. λy. e` at 1.
+    #[inline]
+    pub fn returned(&self, function: TermId, level: usize) -> Option<&Function> {
+        let number = self.numbers[function.0 as usize] as usize;
+        let is_known = level <= self.functions[number].returned as usize;
+        if is_known { self.functions.get(number + level) } else { None }
     }
 
     /// Returns a place in the code that an instruction refers to by index.
@@ -188,18 +211,11 @@ impl Instructions {
         self.targets[index as usize]
     }
 
-    /// Returns the function that a function returns at once, if that is all its body does: `λy. e` of
-    /// `λx. λy. e`.
-    #[inline]
-    pub fn returned(&self, function: TermId) -> Option<TermId> {
-        self.function(function).returned
-    }
-
     /// Returns the function that a region without inner regions applies last, if it is no temporary.
     pub fn applied(&self, region: u32) -> Option<Operand> {
         let ops = self.all[region as usize..].iter().map(|i| i.op).take_while(|op| *op != Op::End);
         match ops.last() {
-            Some(Op::Apply(function, _)) if function != Operand::Stack => Some(function),
+            Some(Op::Apply(function, _)) if !function.is_taken() => Some(function),
             _ => None,
         }
     }
@@ -215,6 +231,9 @@ impl Instructions {
                 root: END,
             },
             locals: Vec::new(),
+            captured: Vec::new(),
+            around: None,
+            fixed: None,
             height: 0,
             pending: 0,
             functions: Vec::new(),
@@ -224,24 +243,47 @@ impl Instructions {
         lowering.height = 0;
         lowering.out.root = lowering.next();
         lowering.region(code.root());
-        while let Some(function) = lowering.functions.pop() {
+        while let Some((function, captured)) = lowering.functions.pop() {
             let Term::Abs(abs) = code.term(function) else { continue };
             let number = lowering.out.numbers[function.0 as usize] as usize;
-            lowering.out.functions[number].body = lowering.next();
-            lowering.locals = vec![0];
-            lowering.height = 1;
+            let body = lowering.next();
+            let lowered = &mut lowering.out.functions[number];
+            lowered.body = body;
+            lowering.locals = vec![lowered.argument];
+            lowering.height = captured.len() as u32 + 1;
+            lowering.captured = captured;
+            lowering.around = Some((abs.body, number));
             lowering.region(abs.body);
         }
         let mut out = lowering.out;
-        for function in &mut out.functions {
-            if let [Instruction { op: Op::Closure, term, .. }, Instruction { op: Op::End, .. }, ..] =
-                out.all[function.body as usize..]
-            {
-                function.returned = Some(term);
-            }
-        }
+        out.order();
         debug_assert_eq!(out.verify(code), Ok(()));
         out
+    }
+
+    /// Orders the functions: those that are returned at once behind the one that returns them.
+    fn order(&mut self) {
+        let returned = |function: &Function| match self.all[function.body as usize..] {
+            [Instruction { op: Op::Closure, term, .. }, Instruction { op: Op::End, .. }, ..] => Some(term),
+            _ => None,
+        };
+        let number = |term: TermId| self.numbers[term.0 as usize] as usize;
+        let next: Vec<Option<usize>> = self.functions.iter().map(|f| returned(f).map(number)).collect();
+        let mut is_first = vec![true; next.len()];
+        next.iter().flatten().for_each(|f| is_first[*f] = false);
+        let mut order = Vec::with_capacity(next.len());
+        for first in (0..next.len()).filter(|f| is_first[*f]) {
+            order.extend(std::iter::successors(Some(first), |f| next[*f]));
+        }
+        let mut functions: Vec<Option<Function>> = self.functions.drain(..).map(Some).collect();
+        self.functions.extend(order.iter().filter_map(|f| functions[*f].take()));
+        let mut below = 0;
+        for (at, was) in order.iter().enumerate().rev() {
+            below = if next[*was].is_some() { below + 1 } else { 0 };
+            let function = &mut self.functions[at];
+            function.returned = below;
+            self.numbers[function.term.0 as usize] = at as u32;
+        }
     }
 
     /// Checks the invariants of the module for the instructions of a code.
@@ -250,45 +292,47 @@ impl Instructions {
     /// The first instruction that breaks one, and how.
     pub fn verify(&self, code: &Code) -> Result<(), String> {
         let wrong = |at: usize, what: &str| Err(format!("{at}: {what}: {:?}", self.all[at]));
-        // Number of captured values and height at each instruction that was reached.
-        let mut seen: Vec<Option<(usize, u32)>> = vec![None; self.all.len()];
-        let mut work = vec![(self.root, 0, 0)];
+        // Height at each instruction that was reached.
+        let mut seen: Vec<Option<u32>> = vec![None; self.all.len()];
+        let mut work = vec![(self.root, 0)];
         let entry = |function: TermId| match code.term(function) {
-            Term::Abs(abs) => (self.body(function), abs.captures.len(), 1),
-            _ => (END, 0, 0),
+            Term::Abs(abs) => (self.function(function).body, abs.captures.len() as u32 + 1),
+            _ => (END, 0),
         };
-        while let Some((at, captured, height)) = work.pop() {
+        while let Some((at, height)) = work.pop() {
             let index = at as usize;
             let Some(instruction) = self.all.get(index) else {
                 return Err(format!("{at} is behind the last instruction"));
             };
             match seen[index] {
-                Some(before) if before == (captured, height) => continue,
+                Some(before) if before == height => continue,
                 Some(_) => return wrong(index, "is reached with different stacks"),
-                None => seen[index] = Some((captured, height)),
+                None => seen[index] = Some(height),
             }
             if at == END || instruction.height != height {
                 return wrong(index, "is reached with another height");
             }
             let mut taken = 0;
+            // The last operand first.
             let mut operand = |o: Operand| match o {
-                Operand::Stack => {
+                Operand::Taken(i) => {
                     taken += 1;
-                    true
+                    i + taken == height
                 }
                 Operand::Local(i) => i < height,
-                Operand::Captured(i) => (i as usize) < captured,
                 Operand::Global(_) => true,
                 Operand::Literal(term) => matches!(code.term(term), Term::Lit(_)),
             };
             let operands = match instruction.op {
-                Op::Push(o) => o != Operand::Stack && operand(o),
+                Op::Push(o) => !o.is_taken() && operand(o),
                 Op::Closure => {
                     work.push(entry(instruction.term));
-                    self.captures(instruction.term).iter().all(|o| *o != Operand::Stack && operand(*o))
+                    self.function(instruction.term).captures.iter().all(|o| !o.is_taken() && operand(*o))
                 }
-                Op::Prim1(_, o) | Op::Unary(o) | Op::If { condition: o, .. } => operand(o),
-                Op::Prim2(_, a, b) | Op::Binary(a, b) | Op::Apply(a, b) => operand(a) && operand(b),
+                Op::Prim1(_, o) | Op::Part(o) | Op::Unary(o) | Op::If { condition: o, .. } => operand(o),
+                Op::Prim2(_, a, b) | Op::Item(a, b) | Op::Binary(a, b) | Op::Apply(a, b) => {
+                    operand(b) && operand(a)
+                }
                 Op::Structure(n) | Op::PrimN(_, n) => {
                     taken = n;
                     true
@@ -317,7 +361,7 @@ impl Instructions {
             // A place that is `END` is left to the frame around.
             let mut go = |to: u32, height: u32| {
                 if to != END {
-                    work.push((to, captured, height));
+                    work.push((to, height));
                 }
             };
             match instruction.op {
@@ -387,13 +431,19 @@ impl Instructions {
 struct Lowering<'a> {
     code: &'a Code,
     out: Instructions,
-    /// The place of each local of the activation on its stack.
+    /// The place of each local of the activation.
     locals: Vec<u32>,
+    /// The place of each captured value of the activation.
+    captured: Vec<u32>,
+    /// Body and number of the function.
+    around: Option<(TermId, usize)>,
+    /// The term that the last `fix` is of.
+    fixed: Option<TermId>,
     height: u32,
     /// Number of terms whose evaluation the next instruction counts.
     pending: u32,
-    /// The functions whose bodies are to be lowered.
-    functions: Vec<TermId>,
+    /// The functions whose bodies are to be lowered, with the place of each captured value.
+    functions: Vec<(TermId, Vec<u32>)>,
 }
 
 impl Lowering<'_> {
@@ -434,7 +484,7 @@ impl Lowering<'_> {
             }
             None => {
                 self.term(id, false);
-                Operand::Stack
+                Operand::Taken(self.height - 1)
             }
         }
     }
@@ -451,14 +501,25 @@ impl Lowering<'_> {
         match slot {
             // INVARIANT: a resolved variable is in scope.
             Slot::Local(i) => Operand::Local(self.locals[i as usize]),
-            Slot::Captured(i) => Operand::Captured(i),
+            Slot::Captured(i) => Operand::Local(self.captured[i as usize]),
             Slot::Global(i) => Operand::Global(i),
         }
     }
 
+    /// The place of a function's argument, and [`Function::whole`], if it captures these slots.
+    fn whole(&self, id: TermId, slots: &[(Operand, u32)]) -> (u32, u32) {
+        let Some((body, number)) = self.around else { return (0, 0) };
+        let around = &self.out.functions[number];
+        let all = (0..=around.captures.len() as u32).map(Operand::Local);
+        if body != id || !slots.iter().map(|(slot, _)| *slot).eq(all) {
+            return (0, 0);
+        }
+        (if around.is_fixpoint { 0 } else { around.argument + 1 }, around.whole + 1)
+    }
+
     /// Number of operands that are taken off the stack.
     fn taken(operands: &[Operand]) -> i64 {
-        operands.iter().filter(|o| **o == Operand::Stack).count() as i64
+        operands.iter().filter(|o| o.is_taken()).count() as i64
     }
 
     /// Two operands. Reading a variable or literal later makes no difference, so only others are evaluated.
@@ -487,11 +548,29 @@ impl Lowering<'_> {
             // These are handled above.
             Term::Var(..) | Term::Lit(_) | Term::App(..) => {}
             Term::Abs(abs) => {
-                let captures = abs.captures.iter().map(|slot| self.slot(*slot)).collect();
+                let mut slots: Vec<_> = abs.captures.iter().map(|slot| self.slot(*slot)).zip(0..).collect();
+                slots.sort_by_key(|(slot, _)| match slot {
+                    Operand::Local(place) => *place,
+                    // INVARIANT: definitions of the prelude are not captured, but found by their index.
+                    _ => u32::MAX,
+                });
+                let (argument, whole) = self.whole(id, &slots);
+                let mut captured = vec![0; slots.len()];
+                for ((_, index), place) in slots.iter().zip((0..).filter(|place| *place != argument)) {
+                    captured[*index as usize] = place;
+                }
                 self.out.numbers[id.0 as usize] = self.out.functions.len() as u32;
-                self.out.functions.push(Function { body: END, returned: None, captures });
+                self.out.functions.push(Function {
+                    term: id,
+                    body: END,
+                    captures: slots.into_iter().map(|(slot, _)| slot).collect(),
+                    argument,
+                    is_fixpoint: self.fixed == Some(id),
+                    whole,
+                    returned: 0,
+                });
                 self.emit(Op::Closure, id, 1);
-                self.functions.push(id);
+                self.functions.push((id, captured));
             }
             Term::Tag(_, None) => {
                 self.emit(Op::EmptyTag, id, 1);
@@ -521,19 +600,28 @@ impl Lowering<'_> {
                     self.emit(Op::PrimN(*prim, count), id, 1 - i64::from(count));
                 }
             },
-            Term::Field(e, _)
-            | Term::Fst(e)
-            | Term::Snd(e)
-            | Term::Tag(_, Some(e))
+            Term::Field(e, _) | Term::Fst(e) | Term::Snd(e) => {
+                let e = self.operand(*e);
+                self.emit(Op::Part(e), id, 1 - Self::taken(&[e]));
+            }
+            Term::Fix { body: e, .. } => {
+                self.fixed = Some(*e);
+                let e = self.operand(*e);
+                self.emit(Op::Unary(e), id, 1 - Self::taken(&[e]));
+            }
+            Term::Tag(_, Some(e))
             | Term::Classify(_, e)
-            | Term::Fix { body: e, .. }
             | Term::Llm(e, _)
             | Term::Fail(e)
             | Term::Check(_, _, e) => {
                 let e = self.operand(*e);
                 self.emit(Op::Unary(e), id, 1 - Self::taken(&[e]));
             }
-            Term::Index(a, b) | Term::With(a, _, b) | Term::Pair(a, b) => {
+            Term::Index(a, b) => {
+                let (a, b) = self.operands(*a, *b);
+                self.emit(Op::Item(a, b), id, 1 - Self::taken(&[a, b]));
+            }
+            Term::With(a, _, b) | Term::Pair(a, b) => {
                 let (a, b) = self.operands(*a, *b);
                 self.emit(Op::Binary(a, b), id, 1 - Self::taken(&[a, b]));
             }
@@ -759,7 +847,11 @@ impl Lowering<'_> {
             }
         }
         for (app, count) in spine.into_iter().rev() {
-            let op = if count == 1 { Op::Apply(Operand::Stack, Operand::Stack) } else { Op::Call(count) };
+            let top = self.height - 1;
+            let op = match count {
+                1 => Op::Apply(Operand::Taken(top - 1), Operand::Taken(top)),
+                _ => Op::Call(count),
+            };
             self.emit(op, app, -i64::from(count));
         }
     }

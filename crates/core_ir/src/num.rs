@@ -144,7 +144,13 @@ impl Num {
         if other.is_zero() {
             return Err(NumError::DivisionByZero);
         }
-        self.combine(other, |a, b| if a.checked_rem(b)? == 0 { a.checked_div(b) } else { None }, |a, b| a / b)
+        self.combine(other, Num::quotient, |a, b| a / b)
+    }
+
+    /// Exact quotient of machine integers, if it is one.
+    #[inline]
+    pub fn quotient(a: i64, b: i64) -> Option<i64> {
+        if a.checked_rem(b)? == 0 { a.checked_div(b) } else { None }
     }
 
     /// Remainder of the division rounded down: `a - b * floor(a / b)`, with the sign of `b`.
@@ -155,15 +161,21 @@ impl Num {
         if other.is_zero() {
             return Err(NumError::DivisionByZero);
         }
-        // `mod_floor` overflows for `i64::MIN mod -1`; the slow path has no such case.
-        self.combine(
-            other,
-            |a, b| if b == -1 { Some(0) } else { Some(a.mod_floor(&b)) },
-            |a, b| {
-                let q = (&a / &b).floor();
-                a - b * q
-            },
-        )
+        self.combine(other, Num::remainder, |a, b| {
+            let q = (&a / &b).floor();
+            a - b * q
+        })
+    }
+
+    /// Remainder of the division of machine integers, rounded down; none by zero.
+    #[inline]
+    pub fn remainder(a: i64, b: i64) -> Option<i64> {
+        match b {
+            0 => None,
+            // `mod_floor` overflows for `i64::MIN mod -1`.
+            -1 => Some(0),
+            b => Some(a.mod_floor(&b)),
+        }
     }
 
     fn bitwise(

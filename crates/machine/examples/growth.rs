@@ -1,8 +1,8 @@
 //! Prints how steps and time of programs of the calculus grow with the size of what they work on.
 //!
-//! `cargo run --release -p machine --example growth -- [LARGEST]` prints the table of `docs/benchmarks.md`:
-//! sizes from 1,000 to LARGEST (1,000,000), each ten times the one before. The exponent is that of the last
-//! two sizes.
+//! `cargo run --release -p machine --example growth -- [LARGEST [NAME]]` prints the table of
+//! `docs/benchmarks.md`: sizes from 1,000 to LARGEST (1,000,000), each ten times the one before. The exponent is
+//! that of the last two sizes. With a name, it measures that program alone.
 
 #![allow(
     clippy::print_stdout,
@@ -71,7 +71,10 @@ fn main() {
     let sizes: Vec<u64> = (3..).map(|e| 10u64.pow(e)).take_while(|n| *n <= largest).collect();
     println!("| program | {} | exponent |", sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(" | "));
     println!("|---|{}---:|", "---:|".repeat(sizes.len()));
-    for (name, text) in PROGRAMS {
+    let only = std::env::args().nth(2);
+    for (name, text) in
+        PROGRAMS.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name))
+    {
         let runs: Vec<_> =
             sizes.iter().map(|n| measured(&globals, &text.replace('N', &n.to_string()))).collect();
         let cells: Vec<String> = runs

@@ -18,6 +18,7 @@ mod rules;
 mod stamp;
 mod state;
 
+use crate::prim::Small;
 use crate::value::{Body, Captures, Kind, Node, NotData, Ref, Tool, Value};
 use crate::{
     Answers, Call, CallCount, Choice, Conversation, Deadline, Deadlines, ErrorCode, Failure, Machine,
@@ -68,10 +69,11 @@ pub(crate) struct Strand {
     remark: Option<Arc<Remark>>,
     /// The code that is being evaluated.
     code: Arc<Code>,
-    /// Start of the activation on the stack: the values that its closure captured, copied. Copying these few
-    /// values costs less than counting a reference to the closure, for most are none.
+    /// Where the stack ends when the activation does. Below its values there may be the function.
     bottom: usize,
-    /// Start of its locals and temporaries on the stack.
+    /// Start of the activation on the stack: the values that its closure captured, copied; the argument;
+    /// other locals and temporaries. Copying the few values that are captured costs less than counting a
+    /// reference to the closure.
     base: usize,
     stack: Vec<Value>,
     /// The next instruction.
@@ -461,11 +463,66 @@ impl Strand {
         self.stack.pop().expect("a value on the stack")
     }
 
-    /// Takes an operand off the stack, if it is there.
+    /// Takes an operand off the stack, if it is a temporary.
     #[inline]
     fn take_off(&mut self, operand: Operand) {
-        if operand == Operand::Stack {
+        if operand.is_taken() {
             self.stack.pop();
+        }
+    }
+
+    /// Label and number of an operand, if it is a machine integer.
+    #[inline(always)]
+    fn integer(&self, code: &Code, operand: Operand) -> Option<(Label, i64)> {
+        match operand {
+            Operand::Taken(i) | Operand::Local(i) => match &self.stack[self.base + i as usize] {
+                Value { label, kind: Kind::Num(n) } => Some((*label, n.to_i64()?)),
+                _ => None,
+            },
+            Operand::Literal(term) => match code.term(term) {
+                Term::Lit(Data::Num(n)) => Some((self.pc, n.to_i64()?)),
+                _ => None,
+            },
+            Operand::Global(_) => None,
+        }
+    }
+
+    /// Takes an operand off the stack, if it is a temporary, which is a boolean or a machine integer.
+    #[inline(always)]
+    fn take_off_small(&mut self, operand: Operand) {
+        if operand.is_taken() {
+            // It owns nothing, so nothing has to be looked at to drop it.
+            std::mem::forget(self.stack.pop());
+        }
+    }
+
+    /// Pushes a value that is made when there is room for it. So each part of it is written where it belongs: a
+    /// value that is moved as a whole right after its parts were written waits for them.
+    #[inline(always)]
+    fn push_made(&mut self, make: impl FnOnce() -> Value) {
+        self.stack.extend(std::iter::once_with(make));
+    }
+
+    /// Puts a small value in the place of two operands that are small, too.
+    #[inline(always)]
+    fn put_small(&mut self, operands: (Operand, Operand), label: Label, small: Small) {
+        match operands {
+            (Operand::Taken(_), b) => self.take_off_small(b),
+            (_, Operand::Taken(_)) => {}
+            _ => {
+                return match small {
+                    Small::Integer(n) => self.push_made(|| Value::new(label, Kind::Num(n.into()))),
+                    Small::Boolean(b) => self.push_made(|| Value::new(label, Kind::Bool(b))),
+                };
+            }
+        }
+        // As in `push_made`. What was there owns nothing.
+        if let Some(slot) = self.stack.last_mut() {
+            slot.label = label;
+            std::mem::forget(match small {
+                Small::Integer(n) => std::mem::replace(&mut slot.kind, Kind::Num(n.into())),
+                Small::Boolean(b) => std::mem::replace(&mut slot.kind, Kind::Bool(b)),
+            });
         }
     }
 
@@ -514,19 +571,20 @@ impl Strand {
         }
     }
 
-    /// Begins an activation; if nothing is left to do in the current one, that ends.
-    /// Its stack is empty: what it captured is pushed next.
-    #[inline]
-    fn enter(&mut self, code: &Arc<Code>, (pc, from): (Label, Span), ip: u32) {
+    /// Begins an activation; if nothing is left to do in the current one, that ends. The values above this
+    /// height of the stack are the first ones of the new activation. Its code is told if it is another. Returns
+    /// by how much they moved down.
+    #[inline(always)]
+    fn enter(&mut self, code: Option<Arc<Code>>, (pc, from): (Label, Span), ip: u32, height: usize) -> usize {
         let is_last = self.is_at_end();
-        let left = (!Arc::ptr_eq(code, &self.code)).then(|| std::mem::replace(&mut self.code, code.clone()));
+        let left = code.map(|code| std::mem::replace(&mut self.code, code));
         match self.kont.last_mut() {
             Some(Frame::Ret { code: caller, .. }) if is_last => {
                 // The caller's code is the first that was left.
                 if caller.is_none() {
                     *caller = left;
                 }
-                self.stack.truncate(self.bottom);
+                self.stack.drain(self.bottom..height);
             }
             _ => {
                 self.kont.push(Frame::Ret {
@@ -537,18 +595,19 @@ impl Strand {
                     pc: self.pc,
                     pc_from: self.pc_from,
                 });
-                self.bottom = self.stack.len();
+                self.bottom = height;
             }
         }
-        self.base = self.stack.len();
+        self.base = self.bottom;
         if pc != self.pc {
             (self.pc, self.pc_from) = (pc, from);
         }
         self.ip = ip;
+        height - self.bottom
     }
 
     /// Ends an activation: its values are given up, and those of the caller are in reach again.
-    #[inline]
+    #[inline(always)]
     fn leave(&mut self, code: Option<Arc<Code>>, (bottom, base): (usize, usize), (pc, from): (Label, Span)) {
         self.stack.truncate(self.bottom);
         if let Some(code) = code {
@@ -812,58 +871,68 @@ impl Machine {
 
     /// Executes instructions of one code while there is this much fuel.
     fn execute(&mut self, s: &mut Strand, enough: u64) -> Paused {
+        // Shared, not borrowed: the strand changes, and may go on in another code.
         let code = s.code.clone();
         let instructions = code.instructions().all();
-        while Arc::ptr_eq(&code, &s.code) && self.fuel >= enough {
+        while self.fuel >= enough {
             let at = s.ip;
             let Instruction { ref op, term, cost, height } = instructions[at as usize];
-            debug_assert!(at == END || s.stack.len() - s.base == height as usize, "{at}: {op:?}");
+            debug_assert!(at == END || s.stack.len() == s.base + height as usize, "{at}: {op:?}");
             s.ip = at + 1;
-            if let Err(failure) = self.step(&s.env(&code), term, cost) {
-                s.state = State::Raise(failure);
+            if !self.step(cost) {
+                self.out_of_fuel(s, s.pc, code.span(term));
                 return Paused::Elsewhere;
             }
             let computed = match *op {
                 Op::End => {
-                    let value = s.pop();
-                    if let Some(Frame::Ret { code, ip, bottom, base, pc, pc_from }) = s.kont.last_mut() {
-                        let (code, to) = (code.take(), *ip);
+                    if let Some(Frame::Ret { code: caller, ip, bottom, base, pc, pc_from }) =
+                        s.kont.last_mut()
+                    {
+                        let (caller, to) = (caller.take(), *ip);
                         let (around, from) = ((*bottom, *base), (*pc, *pc_from));
-                        s.leave(code, around, from);
-                        s.kont.pop();
+                        // What it owned was taken out.
+                        std::mem::forget(s.kont.pop());
+                        let value = s.pop();
+                        let changes = caller.is_some();
+                        s.leave(caller, around, from);
                         s.stack.push(value);
                         s.ip = to;
+                        if changes {
+                            return Paused::Elsewhere;
+                        }
                         continue;
                     }
-                    match s.kont.pop() {
+                    let value = s.pop();
+                    let question = match s.kont.pop() {
                         None => return Paused::Ended(value),
-                        Some(frame) => match self.resume(s, frame, value) {
-                            Some(question) => return Paused::Asks(Box::new(question)),
-                            None if matches!(s.state, State::Run) => continue,
-                            None => return Paused::Elsewhere,
-                        },
+                        Some(frame) => self.resume(s, frame, value),
+                    };
+                    match paused(s, &code, question) {
+                        None => continue,
+                        Some(paused) => return paused,
                     }
                 }
                 Op::Push(operand) => Ok(self.operand(s, &code, operand)),
-                Op::Closure => {
-                    let (captured, locals) = s.stack[s.bottom..].split_at(s.base - s.bottom);
-                    Ok(self.closure(&s.env(&code), term, captured, locals))
-                }
+                Op::Closure => Ok(self.closure(&s.env(&code), term, &s.stack[s.base..])),
                 Op::EmptyTag => Ok(self.empty_tag(&s.env(&code), term)),
                 Op::Structure(count) => {
                     let parts = s.stack.split_off(s.stack.len() - count as usize);
                     Ok(self.structure(&s.env(&code), term, parts))
                 }
                 Op::Prim1(prim, a) => {
-                    let held = self.held(s, &code, a, 0);
+                    let held = self.held(s, &code, a);
                     let result = self.primitive(&s.env(&code), term, prim, &[&held]);
                     drop(held);
                     s.take_off(a);
                     result
                 }
                 Op::Prim2(prim, a, b) => {
-                    let held = self.held(s, &code, a, usize::from(b == Operand::Stack));
-                    let other = self.held(s, &code, b, 0);
+                    if let Some((label, result)) = self.of_integers(s, &code, prim, (a, b)) {
+                        s.put_small((a, b), label, result);
+                        continue;
+                    }
+                    let held = self.held(s, &code, a);
+                    let other = self.held(s, &code, b);
                     let result = self.primitive(&s.env(&code), term, prim, &[&held, &other]);
                     drop((held, other));
                     s.take_off(b);
@@ -878,6 +947,22 @@ impl Machine {
                     s.stack.truncate(first);
                     result
                 }
+                Op::Part(e) => {
+                    let held = self.held(s, &code, e);
+                    let result = self.part(&s.env(&code), term, &held);
+                    drop(held);
+                    s.take_off(e);
+                    result
+                }
+                Op::Item(a, b) => {
+                    let held = self.held(s, &code, a);
+                    let key = self.held(s, &code, b);
+                    let result = self.item(&s.env(&code), term, &held, &key);
+                    drop((held, key));
+                    s.take_off(b);
+                    s.take_off(a);
+                    result
+                }
                 Op::Unary(e) => {
                     let v = self.operand(s, &code, e);
                     self.unary(&s.env(&code), term, v)
@@ -885,17 +970,25 @@ impl Machine {
                 Op::Binary(a, b) => {
                     let b = self.operand(s, &code, b);
                     let a = self.operand(s, &code, a);
-                    self.binary(&s.env(&code), term, &a, b)
+                    self.binary(&s.env(&code), term, a, b)
                 }
                 Op::If { condition, otherwise, join } => {
-                    let held = self.held(s, &code, condition, 0);
-                    let decided = self.decided(&s.env(&code), term, &held);
-                    drop(held);
-                    s.take_off(condition);
+                    let decided = match condition {
+                        Operand::Taken(i) | Operand::Local(i) => {
+                            self.decided(&s.env(&code), term, &s.stack[s.base + i as usize])
+                        }
+                        _ => {
+                            let v = self.operand(s, &code, condition);
+                            self.decided(&s.env(&code), term, &v)
+                        }
+                    };
                     match decided {
                         Ok((pc, first)) => {
+                            s.take_off_small(condition);
                             self.note_taken(&code, term, u32::from(!first));
-                            s.set_pc(pc, code.span(term), join);
+                            if pc != s.pc {
+                                s.set_pc(pc, code.span(term), join);
+                            }
                             if !first {
                                 s.ip = otherwise;
                             }
@@ -945,19 +1038,23 @@ impl Machine {
                     }
                 }
                 Op::Apply(f, a) => {
-                    let a = self.operand(s, &code, a);
-                    let f = self.operand(s, &code, f);
-                    match self.apply(s, f, a, code.span(term)) {
-                        Some(question) => return Paused::Asks(Box::new(question)),
-                        None if matches!(s.state, State::Run) => continue,
-                        None => return Paused::Elsewhere,
+                    if !a.is_taken() {
+                        let v = self.operand(s, &code, a);
+                        s.stack.push(v);
+                    }
+                    let question = self.apply_operand(s, &code, f, term);
+                    match paused(s, &code, question) {
+                        None => continue,
+                        Some(paused) => return paused,
                     }
                 }
-                _ => match self.act(s, &code, at) {
-                    Some(question) => return Paused::Asks(Box::new(question)),
-                    None if matches!(s.state, State::Run) => continue,
-                    None => return Paused::Elsewhere,
-                },
+                _ => {
+                    let question = self.act(s, &code, at);
+                    match paused(s, &code, question) {
+                        None => continue,
+                        Some(paused) => return paused,
+                    }
+                }
             };
             match computed {
                 Ok(value) => s.stack.push(value),
@@ -1358,7 +1455,7 @@ impl Machine {
     /// Raises the label of the conversation to that of what is said.
     #[inline]
     fn hear(&mut self, s: &mut Strand, deep: Label, span: Span) {
-        let deep = self.raised(deep, s.conversation.label, What::Sent, span);
+        let deep = self.raised(deep, s.conversation.label, What::Sent, || span);
         s.conversation.label = self.lattice.join(s.conversation.label, deep);
     }
 
@@ -1395,12 +1492,11 @@ impl Machine {
     fn case(
         &mut self,
         s: &mut Strand,
-        code: &Code,
+        code: &Arc<Code>,
         term: TermId,
         (targets, join): (u32, u32),
         v: Value,
     ) -> Result<(), Box<Failure>> {
-        let span = code.span(term);
         let Term::Case { branches, default, .. } = code.term(term) else { unreachable!("a `case`") };
         let (tag, payload): (Option<&str>, Option<&Value>) = match (&v.kind, v.body()) {
             (Kind::Str(text), _) => (Some(text), None),
@@ -1408,7 +1504,8 @@ impl Machine {
             _ => (None, None),
         };
         let found = tag.and_then(|tag| branches.iter().position(|b| &*b.tag == tag));
-        let pc = self.raised_pc(s.pc, v.label, span);
+        let pc = self.raised_pc(&s.env(code), term, v.label);
+        let span = code.span(term);
         match (found, default) {
             (Some(index), _) => {
                 self.note_taken(code, term, index as u32);
@@ -1587,6 +1684,16 @@ impl Machine {
     }
 }
 
+/// Reason why execution of a code does not go on, if there is one.
+#[inline(always)]
+fn paused(s: &Strand, code: &Arc<Code>, question: Option<Question>) -> Option<Paused> {
+    match question {
+        Some(question) => Some(Paused::Asks(Box::new(question))),
+        None if matches!(s.state, State::Run) && Arc::ptr_eq(code, &s.code) => None,
+        None => Some(Paused::Elsewhere),
+    }
+}
+
 /// The steps that it counts to enter a text into the conversation.
 #[inline]
 fn message_cost(text: &str) -> u64 {
@@ -1611,7 +1718,6 @@ fn is_plain(s: &Strand, code: &Code, branches: &[TermId], targets: u32) -> bool 
                 Term::App(_, argument) if code.is_plain(*argument) => {
                     let held = match instructions.applied(instructions.target(target)) {
                         Some(Operand::Local(i)) => s.stack.get(s.base + i as usize),
-                        Some(Operand::Captured(i)) => s.stack.get(s.bottom + i as usize),
                         _ => None,
                     };
                     match held.and_then(Value::body) {

@@ -317,8 +317,32 @@ fn apply_parts(
     }
 }
 
+/// What a primitive gives of two machine integers, if it is one, or a boolean.
+pub(crate) enum Small {
+    Integer(i64),
+    Boolean(bool),
+}
+
+/// The primitives of two machine integers, where the result is small. [`numbers`] has the others.
+#[inline(always)]
+pub(crate) fn integers(prim: Prim, a: i64, b: i64) -> Option<Small> {
+    match prim {
+        Prim::Add => a.checked_add(b).map(Small::Integer),
+        Prim::Sub => a.checked_sub(b).map(Small::Integer),
+        Prim::Mul => a.checked_mul(b).map(Small::Integer),
+        Prim::Div => Num::quotient(a, b).map(Small::Integer),
+        Prim::Rem => Num::remainder(a, b).map(Small::Integer),
+        Prim::Eq => Some(Small::Boolean(a == b)),
+        Prim::Ne => Some(Small::Boolean(a != b)),
+        Prim::Lt => Some(Small::Boolean(a < b)),
+        Prim::Le => Some(Small::Boolean(a <= b)),
+        Prim::Gt => Some(Small::Boolean(a > b)),
+        Prim::Ge => Some(Small::Boolean(a >= b)),
+        _ => None,
+    }
+}
+
 /// The primitives of two numbers.
-#[inline]
 fn numbers(prim: Prim, a: &Num, b: &Num) -> Option<Result<Kind, NumError>> {
     let order = || a.cmp(b);
     Some(Ok(match prim {

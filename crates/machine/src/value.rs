@@ -411,6 +411,7 @@ impl Value {
     }
 
     /// The join of every label in the value, captured environments of closures included.
+    #[inline]
     pub fn deep_label(&self, lattice: &mut Lattice) -> Label {
         match &self.kind {
             Kind::Node(n) => lattice.join(self.label, n.deep),
@@ -473,7 +474,13 @@ impl Value {
     /// The value read under a label: `(l ⊔ pc):v`.
     #[inline]
     pub(crate) fn read(&self, lattice: &mut Lattice, pc: Label) -> Value {
-        Value { label: lattice.join(self.label, pc), kind: self.kind.clone() }
+        Value { label: self.label_read(lattice, pc), kind: self.kind.clone() }
+    }
+
+    /// The label of the value read under a label: `l ⊔ pc`.
+    #[inline]
+    pub(crate) fn label_read(&self, lattice: &mut Lattice, pc: Label) -> Label {
+        lattice.join(self.label, pc)
     }
 
     pub(crate) fn body(&self) -> Option<&Body> {

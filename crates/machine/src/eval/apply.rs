@@ -2,10 +2,10 @@
 //!
 //! Source: `docs/calculus.md` §10 (application, `guard`).
 
-use super::{Frame, Guarded, Mode, Question, State, Strand};
+use super::{Frame, Guarded, Mode, Question, Strand};
 use crate::value::{Body, Kind, Ref, Value};
 use crate::{ErrorCode, Machine, Remark, prim};
-use core_ir::{Bound, Code, END, Label, Operand, Role, Term, TermId};
+use core_ir::{Bound, Code, END, Function, Label, Operand, Role, Term, TermId};
 use diagnostics::Span;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -25,28 +25,62 @@ struct Called<'f> {
 }
 
 impl Called<'_> {
-    /// The function that it returns at once at this level, if that is known without evaluating: itself at 0,
-    /// `λy. e` of `λx. λy. e` at 1.
+    /// The function that it returns at once at this level.
     #[inline]
-    fn below(&self, level: usize) -> Option<TermId> {
-        let instructions = self.code.instructions();
-        let mut function = self.term;
-        for _ in 0..level {
-            function = instructions.returned(function)?;
-        }
-        Some(function)
+    fn below(&self, level: usize) -> Option<&Function> {
+        self.code.instructions().returned(self.term, level)
     }
 }
 
 impl Machine {
     /// Applies a function value, at `pc` := its label.
-    pub(super) fn apply(&mut self, s: &mut Strand, mut f: Value, v: Value, span: Span) -> Option<Question> {
-        let mut args = [v];
-        if self.call(s, &mut f, &mut args, span) {
+    pub(super) fn apply(&mut self, s: &mut Strand, f: Value, v: Value, span: Span) -> Option<Question> {
+        let (at, label) = (s.stack.len(), f.label);
+        s.stack.extend([f, v]);
+        self.apply_taken(s, (at, label), span)
+    }
+
+    /// Applies the function at this index of the stack, which has this label, to the value above. Both are on
+    /// top.
+    fn apply_taken(&mut self, s: &mut Strand, (at, label): (usize, Label), span: Span) -> Option<Question> {
+        if self.call(s, (at, label), 1, at, span) {
             return None;
         }
-        let [v] = args;
+        let (v, f) = (s.pop(), s.pop());
         self.apply_other(s, f, v, span)
+    }
+
+    /// Applies the operand of an instruction to the value on top.
+    #[inline]
+    pub(super) fn apply_operand(
+        &mut self,
+        s: &mut Strand,
+        code: &Code,
+        f: Operand,
+        term: TermId,
+    ) -> Option<Question> {
+        let span = code.span(term);
+        match f {
+            Operand::Local(i) => {
+                let at = s.base + i as usize;
+                let label = s.stack[at].label_read(&mut self.lattice, s.pc);
+                if self.call(s, (at, label), 1, s.stack.len() - 1, span) {
+                    return None;
+                }
+                let f = s.stack[at].read(&mut self.lattice, s.pc);
+                let v = s.pop();
+                self.apply_other(s, f, v, span)
+            }
+            Operand::Taken(i) => {
+                let at = s.base + i as usize;
+                self.apply_taken(s, (at, s.stack[at].label), span)
+            }
+            _ => {
+                let f = self.operand(s, code, f);
+                let v = s.pop();
+                self.apply(s, f, v, span)
+            }
+        }
     }
 
     /// Applies a value that is no closure and no fixpoint of one.
@@ -61,7 +95,7 @@ impl Machine {
                 s.give(v.read(&mut self.lattice, f.label));
             }
             Body::Fix(_, function) => {
-                let own = itself(f.label, node.clone());
+                let own = Value::new(f.label, Kind::Node(itself(&f)));
                 let function = function.read(&mut self.lattice, f.label);
                 // The function that this gives is applied to `v`. Fixpoints of fixpoints must not recurse
                 // here.
@@ -134,13 +168,14 @@ impl Machine {
     ) -> Option<Question> {
         let first = s.stack.len() - count;
         let applied = marks(&s.stack[first..]);
-        let mut args: Arguments = s.stack.drain(first + applied..).collect();
-        s.cut((first - s.base) as u32);
-        let mut f = s.pop();
+        s.stack.drain(first..first + applied);
         let span = code.span(term);
-        if args.len() > 1 && self.call(s, &mut f, &mut args, span) {
+        let f = (first - 1, s.stack[first - 1].label);
+        if applied + 1 < count && self.call(s, f, count - applied, first - 1, span) {
             return None;
         }
+        let mut args: Arguments = s.stack.drain(first..).collect();
+        let f = s.pop();
         // One after another, each where its own application stands.
         let mut at = term;
         let mut rest = Vec::with_capacity(args.len());
@@ -163,24 +198,25 @@ impl Machine {
     pub(super) fn takes_more(&mut self, s: &Strand, count: usize) -> bool {
         let first = s.stack.len() - count;
         let args = count - marks(&s.stack[first..]);
-        match self.called(&s.stack[first - 1]) {
+        let f = &s.stack[first - 1];
+        match self.called(f, f.label) {
             // That a fixpoint applies its function to itself is a level, too.
             Some(called) => called.below(args + usize::from(called.is_fixpoint)).is_some(),
             None => false,
         }
     }
 
-    /// The closure that applying a function calls: itself, or the function of a fixpoint.
+    /// The closure that applying a function with this label calls: itself, or the function of a fixpoint.
     #[inline]
-    fn called<'f>(&mut self, f: &'f Value) -> Option<Called<'f>> {
+    fn called<'f>(&mut self, f: &'f Value, label: Label) -> Option<Called<'f>> {
         let Kind::Node(node) = &f.kind else { return None };
         match &node.body {
             Body::Closure { code, term, captures } => {
-                Some(Called { code, term: *term, captures, label: f.label, is_fixpoint: false })
+                Some(Called { code, term: *term, captures, label, is_fixpoint: false })
             }
             Body::Fix(_, function) if node.left() != Some(Bound::Finite(0)) => match function.body() {
                 Some(Body::Closure { code, term, captures }) => {
-                    let label = self.lattice.join(function.label, f.label);
+                    let label = self.lattice.join(function.label, label);
                     Some(Called { code, term: *term, captures, label, is_fixpoint: true })
                 }
                 _ => None,
@@ -190,69 +226,95 @@ impl Machine {
     }
 
     /// Calls a closure, or a fixpoint of one, with one argument or more: its body runs at `pc` := its label.
-    /// Further arguments are of the functions that it returns at once, which are not made. Returns false,
-    /// and does nothing, if this is something else or takes fewer arguments. If not, function and arguments
-    /// are taken.
+    /// The function is at an index of the stack and has this label; the arguments are on top. Further arguments
+    /// are of the functions that it returns at once, which are not made. Returns false, and does nothing, if
+    /// this is something else or takes fewer arguments. Otherwise, what is on the stack from this height on is
+    /// taken.
     #[inline]
-    fn call(&mut self, s: &mut Strand, f: &mut Value, args: &mut [Value], span: Span) -> bool {
-        let Some(called) = self.called(f) else { return false };
+    fn call(
+        &mut self,
+        s: &mut Strand,
+        (at, label): (usize, Label),
+        count: usize,
+        height: usize,
+        span: Span,
+    ) -> bool {
+        let Some(called) = self.called(&s.stack[at], label) else { return false };
         let own = usize::from(called.is_fixpoint);
-        let last = args.len() + own - 1;
-        let Some(function) = called.below(last) else { return false };
-        let Called { code, captures, label: pc, .. } = called;
+        let last = count + own - 1;
+        let (Some(first), Some(function)) = (called.below(0), called.below(last)) else { return false };
+        let pc = called.label;
         if s.kont.len() > self.config.max_frames {
-            let message = format!("recursion deeper than {} frames", self.config.max_frames);
-            s.fail(ErrorCode::Fuel, pc, span, message);
+            self.too_deep(s, pc, span);
             return true;
         }
-        let instructions = code.instructions();
-        let body = instructions.body(function);
-        // The place of the fixpoint among the captured values.
-        let mut fixpoint = None;
-        if last == 0 {
-            s.enter(code, (pc, span), body);
-            s.stack.extend_from_slice(captures);
+        // Each of these functions would have been evaluated.
+        if !self.step(last as u32) {
+            let span = called.code.span(function.term);
+            self.out_of_fuel(s, pc, span);
+            return true;
+        }
+        let body = function.body;
+        let code = (!Arc::ptr_eq(called.code, &s.code)).then(|| called.code.clone());
+        let mut base = s.stack.len() - count;
+        if function.whole as usize == last && (last == 0 || first.is_fixpoint == called.is_fixpoint) {
+            // The arguments are where the function has them; what was captured comes behind them.
+            let captured = called.captures.len();
+            if called.is_fixpoint {
+                let fixpoint = itself(&s.stack[at]);
+                s.push_made(|| Value::new(label, Kind::Node(fixpoint)));
+            }
+            for i in 0..captured {
+                let value = called_captures(&s.stack[at])[i].clone();
+                s.stack.push(value);
+            }
         } else {
-            // Each of these functions would have been evaluated.
-            let at = super::rules::Env { code, pc, strand: s.id };
-            if let Err(failure) = self.step(&at, function, last as u32) {
-                s.state = State::Raise(failure);
-                return true;
-            }
-            s.enter(code, (pc, span), body);
-            for slot in instructions.captures(function) {
-                let (mut level, mut slot) = (last - 1, *slot);
-                // Only one of the captured values is the argument of a level, so that is taken.
-                let held = loop {
-                    match slot {
-                        Operand::Local(_) if level < own => {
-                            fixpoint = Some(s.stack.len());
-                            break Value::mark();
-                        }
-                        Operand::Local(_) => break taken(&mut args[level - own]),
-                        Operand::Captured(i) if level > 0 => {
-                            // INVARIANT: it is returned by the function of the level below.
-                            let Some(function) = called.below(level) else { unreachable!("a function") };
-                            slot = instructions.captures(function)[i as usize];
-                            level -= 1;
-                        }
-                        Operand::Captured(i) => break self.captured(captures.get(i as usize), slot),
-                        _ => break self.captured(None, slot),
-                    }
-                };
-                s.stack.push(held);
-            }
+            self.gather(s, (at, label), count);
         }
-        s.base = s.stack.len();
-        if let Some(arg) = args.last_mut() {
-            s.stack.push(taken(arg));
-        }
-        if let Some(at) = fixpoint
-            && let Value { label, kind: Kind::Node(node) } = taken(f)
-        {
-            s.stack[at] = itself(label, node);
-        }
+        base -= s.enter(code, (pc, span), body, height);
+        s.base = base;
         true
+    }
+
+    /// Replaces the arguments on top by the activation of the function that is called with them.
+    #[inline(never)]
+    fn gather(&mut self, s: &mut Strand, (at, label): (usize, Label), count: usize) {
+        let f = s.stack[at].clone();
+        // INVARIANT: it is called.
+        let Some(called) = self.called(&f, label) else { unreachable!("a function") };
+        let own = usize::from(called.is_fixpoint);
+        let mut args: Arguments = s.stack.drain(s.stack.len() - count..).collect();
+        let last = count + own - 1;
+        let function = |level| called.below(level).expect("a function that is returned at once");
+        for place in 0..=function(last).captures.len() as u32 {
+            let (mut level, mut slot) = (last, Operand::Local(place));
+            // Only one of the captured values is the argument of a level, so that is taken.
+            let held = loop {
+                let around = function(level);
+                match slot {
+                    Operand::Local(i) if i == around.argument && level < own => {
+                        break Value::new(label, Kind::Node(itself(&f)));
+                    }
+                    Operand::Local(i) if i == around.argument => break taken(&mut args[level - own]),
+                    Operand::Local(i) => {
+                        let index = (i - u32::from(i > around.argument)) as usize;
+                        slot = around.captures[index];
+                        match level.checked_sub(1) {
+                            Some(below) => level = below,
+                            None => break self.captured(called.captures.get(index), slot),
+                        }
+                    }
+                    _ => break self.captured(None, slot),
+                }
+            };
+            s.stack.push(held);
+        }
+    }
+
+    #[cold]
+    fn too_deep(&self, s: &mut Strand, pc: Label, span: Span) {
+        let message = format!("recursion deeper than {} frames", self.config.max_frames);
+        s.fail(ErrorCode::Fuel, pc, span, message);
     }
 
     fn not_a_function(&mut self, s: &mut Strand, f: &Value, span: Span) {
@@ -348,9 +410,23 @@ impl Machine {
     }
 }
 
+/// The captured values of a closure, or of the closure that a fixpoint is of.
+#[inline]
+fn called_captures(f: &Value) -> &[Value] {
+    match f.body() {
+        Some(Body::Closure { captures, .. }) => captures,
+        Some(Body::Fix(_, f)) => called_captures(f),
+        _ => &[],
+    }
+}
+
 /// A fixpoint as its own function gets it.
-fn itself(label: Label, fixpoint: Ref) -> Value {
-    Value::new(label, Kind::Node(fixpoint.unfolded()))
+#[inline]
+fn itself(fixpoint: &Value) -> Ref {
+    match &fixpoint.kind {
+        Kind::Node(node) => node.clone().unfolded(),
+        _ => unreachable!("a fixpoint"),
+    }
 }
 
 /// Takes a value that nobody uses again where it is.

@@ -326,7 +326,7 @@ impl Machine {
         self.open(s, END);
         s.kont.push(Frame::FixArg(record, span));
         let root = policy.instructions().root();
-        s.enter(&policy, (s.pc, span), root);
+        s.enter(Some(policy), (s.pc, span), root, s.stack.len());
         None
     }
 
@@ -1283,7 +1283,7 @@ impl Machine {
                 match parsed {
                     Ok(code) => {
                         let root = code.instructions().root();
-                        s.enter(&code, (lc, span), root);
+                        s.enter(Some(code), (lc, span), root, s.stack.len());
                         s.kont.push(Frame::Generated);
                         s.state = State::Run;
                     }

@@ -9,11 +9,12 @@
 
 use super::{Strand, failure, local};
 use crate::meter::Meter;
-use crate::prim::{self, PrimError};
+use crate::prim::{self, PrimError, Small};
 use crate::value::{Body, Captures, Kind, NotData, Value};
 use crate::{ErrorCode, Failure, Machine};
 use core_ir::{Code, Data, Label, Lattice, Num, Operand, Prim, Term, TermId, Type, What, py};
 use diagnostics::{Span, clip};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// An operand of an instruction.
@@ -65,56 +66,45 @@ pub(super) fn results(lattice: &mut Lattice, pc: Label, values: Vec<Value>) -> V
 }
 
 impl Machine {
-    /// Counts the steps of evaluating `steps` terms.
-    #[inline]
-    pub(super) fn step(&mut self, at: &Env<'_>, term: TermId, steps: u32) -> Result<(), Box<Failure>> {
+    /// Counts the steps of evaluating this number of terms. Returns false if there is not enough fuel.
+    #[inline(always)]
+    pub(super) fn step(&mut self, steps: u32) -> bool {
         match self.fuel.checked_sub(u64::from(steps)) {
             Some(fuel) => {
                 self.fuel = fuel;
-                Ok(())
+                true
             }
-            None => self.out_of_fuel(at, term),
+            None => false,
         }
     }
 
     #[cold]
-    fn out_of_fuel(&self, at: &Env<'_>, term: TermId) -> Result<(), Box<Failure>> {
-        let message = format!("still running after {} steps", self.config.fuel);
-        at.error(ErrorCode::Fuel, at.pc, term, message)
+    pub(super) fn out_of_fuel(&self, s: &mut Strand, pc: Label, span: Span) {
+        s.fail(ErrorCode::Fuel, pc, span, format!("still running after {} steps", self.config.fuel));
     }
 
-    /// The value of an operand; one on the stack is taken off. A variable that is bound to `l:v` gives
+    /// The value of an operand; a temporary is taken off. A variable that is bound to `l:v` gives
     /// `(pc ⊔ l):v`.
     #[inline]
     pub(super) fn operand(&mut self, s: &mut Strand, code: &Code, operand: Operand) -> Value {
-        if operand == Operand::Stack {
+        if operand.is_taken() {
             return s.pop();
         }
-        match self.held(s, code, operand, 0) {
+        match self.held(s, code, operand) {
             Held::There(value) => value.read(&mut self.lattice, s.pc),
             Held::Made(value) => value,
         }
     }
 
-    /// An operand where it is, for a rule that joins the program counter itself. One on the stack stays
-    /// there, below this number of others.
+    /// An operand where it is, for a rule that joins the program counter itself.
     #[inline(always)]
-    pub(super) fn held<'a>(
-        &mut self,
-        s: &'a Strand,
-        code: &Code,
-        operand: Operand,
-        below: usize,
-    ) -> Held<'a> {
-        let at = match operand {
-            Operand::Stack => s.stack.len() - 1 - below,
-            Operand::Local(i) => s.base + i as usize,
-            Operand::Captured(i) => s.bottom + i as usize,
-            Operand::Global(i) => return Held::Made(Value::new(s.pc, Kind::Node(self.global(i)))),
-            Operand::Literal(term) => return Held::Made(self.literal(code, term, s.pc)),
-        };
-        // INVARIANT: `Instructions::verify` admits operands that are there.
-        Held::There(&s.stack[at])
+    pub(super) fn held<'a>(&mut self, s: &'a Strand, code: &Code, operand: Operand) -> Held<'a> {
+        match operand {
+            // INVARIANT: `Instructions::verify` admits operands that are there.
+            Operand::Taken(i) | Operand::Local(i) => Held::There(&s.stack[s.base + i as usize]),
+            Operand::Global(i) => Held::Made(Value::new(s.pc, Kind::Node(self.global(i)))),
+            Operand::Literal(term) => Held::Made(self.literal(code, term, s.pc)),
+        }
     }
 
     /// A literal.
@@ -133,21 +123,14 @@ impl Machine {
     }
 
     /// `λx. e`: the function with what it captures.
-    pub(super) fn closure(
-        &mut self,
-        at: &Env<'_>,
-        id: TermId,
-        captured: &[Value],
-        locals: &[Value],
-    ) -> Value {
+    pub(super) fn closure(&mut self, at: &Env<'_>, id: TermId, activation: &[Value]) -> Value {
         let Term::Abs(abs) = at.code.term(id) else { unreachable!("a function") };
-        let slots = at.code.instructions().captures(id);
+        let slots = &at.code.instructions().function(id).captures;
         debug_assert_eq!(slots.len(), abs.captures.len());
         let mut captures = Captures::with_capacity(slots.len());
-        for slot in slots {
+        for slot in slots.iter() {
             let held = match *slot {
-                Operand::Local(i) => locals.get(i as usize),
-                Operand::Captured(i) => captured.get(i as usize),
+                Operand::Local(i) => activation.get(i as usize),
                 _ => None,
             };
             captures.push(self.captured(held, *slot));
@@ -189,11 +172,8 @@ impl Machine {
         {
             return Ok(result);
         }
-        let mut label = at.pc;
-        for arg in args {
-            let deep = self.deep(arg);
-            label = self.lattice.join(label, deep);
-        }
+        let deep: SmallVec<[Label; 4]> = args.iter().map(|arg| self.deep(arg)).collect();
+        let label = self.of_operands(at.pc, deep);
         let mut meter = self.meter();
         let result = prim::apply(&mut self.lattice, prim, args, &mut meter);
         self.charge(meter.steps());
@@ -201,6 +181,29 @@ impl Machine {
             Ok(kind) => Ok(Value::new(label, kind)),
             Err(error) => no_result(at, id, label, error),
         }
+    }
+
+    /// The label of what a primitive gives of operands with these deep labels.
+    #[inline(always)]
+    fn of_operands(&mut self, pc: Label, deep: impl IntoIterator<Item = Label>) -> Label {
+        deep.into_iter().fold(pc, |label, deep| self.lattice.join(label, deep))
+    }
+
+    /// `prim p e e` of two machine integers with a small result; `None` for all else, which
+    /// [`Machine::primitive`] is for. Such values are not moved, and count nothing beyond the step of the
+    /// term.
+    #[inline(always)]
+    pub(super) fn of_integers(
+        &mut self,
+        s: &Strand,
+        code: &Code,
+        prim: Prim,
+        (a, b): (Operand, Operand),
+    ) -> Option<(Label, Small)> {
+        let (label, x) = s.integer(code, a)?;
+        let (other, y) = s.integer(code, b)?;
+        let result = prim::integers(prim, x, y)?;
+        Some((self.of_operands(s.pc, [label, other]), result))
     }
 
     /// A primitive that looks at the constructor of its operand: at how many items or which fields there are.
@@ -299,31 +302,37 @@ impl Machine {
     }
 
     /// A condition decides: the program counter of the branch, and whether it is the first.
+    #[inline(always)]
     pub(super) fn decided(
         &mut self,
         at: &Env<'_>,
         id: TermId,
         condition: &Value,
     ) -> Result<(Label, bool), Box<Failure>> {
-        let branch = match condition.kind {
-            Kind::Bool(first) => first,
-            _ => {
-                let label = self.blame(at.pc, condition);
-                let message = format!("a condition must be a boolean, found {}", condition.kind());
-                return at.error(ErrorCode::Type, label, id, message);
-            }
-        };
-        Ok((self.raised_pc(at.pc, condition.label, at.code.span(id)), branch))
+        match condition.kind {
+            Kind::Bool(first) => Ok((self.raised_pc(at, id, condition.label), first)),
+            _ => self.undecided(at, id, condition),
+        }
+    }
+
+    #[cold]
+    fn undecided<T>(&mut self, at: &Env<'_>, id: TermId, condition: &Value) -> Result<T, Box<Failure>> {
+        let label = self.blame(at.pc, condition);
+        let message = format!("a condition must be a boolean, found {}", condition.kind());
+        at.error(ErrorCode::Type, label, id, message)
     }
 
     /// The program counter of a branch that a value of this label decides.
-    pub(super) fn raised_pc(&mut self, pc: Label, by: Label, span: Span) -> Label {
-        let by = self.raised(by, pc, What::Decided, span);
-        self.lattice.join(pc, by)
+    #[inline(always)]
+    pub(super) fn raised_pc(&mut self, at: &Env<'_>, id: TermId, by: Label) -> Label {
+        let by = self.raised(by, at.pc, What::Decided, || at.code.span(id));
+        self.lattice.join(at.pc, by)
     }
 
-    /// The rules of forms with one subterm that computes.
-    pub(super) fn unary(&mut self, at: &Env<'_>, id: TermId, v: Value) -> Computed {
+    /// `e.f`, `fst e` and `snd e`: a part of a value.
+    #[inline]
+    pub(super) fn part(&mut self, at: &Env<'_>, id: TermId, v: &Value) -> Computed {
+        let read = v.label_read(&mut self.lattice, at.pc);
         match at.code.term(id) {
             Term::Field(_, name) => {
                 let found = match v.body() {
@@ -331,24 +340,67 @@ impl Machine {
                     _ => None,
                 };
                 match found {
-                    Some(field) => Ok(field.read(&mut self.lattice, v.label)),
+                    Some(field) => Ok(field.read(&mut self.lattice, read)),
                     None => {
-                        let label = self.blame(at.pc, &v);
-                        at.error(ErrorCode::Index, label, id, missing_field(&v, name))
+                        let label = self.blame(at.pc, v);
+                        at.error(ErrorCode::Index, label, id, missing_field(v, name))
                     }
                 }
             }
             Term::Fst(_) | Term::Snd(_) => {
                 let is_first = matches!(at.code.term(id), Term::Fst(_));
                 let Some(Body::Pair(a, b)) = v.body() else {
-                    let label = self.blame(at.pc, &v);
+                    let label = self.blame(at.pc, v);
                     let what = if is_first { "fst" } else { "snd" };
                     let message = format!("`{what}` needs a pair, found {}", v.kind());
                     return at.error(ErrorCode::Index, label, id, message);
                 };
                 let side = if is_first { a } else { b };
-                Ok(side.read(&mut self.lattice, v.label))
+                Ok(side.read(&mut self.lattice, read))
             }
+            // INVARIANT: `Op::Part` is of one of these.
+            _ => unreachable!("a part"),
+        }
+    }
+
+    /// `e.[e]`: an item of a list or text, or a field of a record.
+    #[inline]
+    pub(super) fn item(&mut self, at: &Env<'_>, id: TermId, of: &Value, key: &Value) -> Computed {
+        let label = self.lattice.join(of.label, key.label);
+        let label = self.lattice.join(label, at.pc);
+        let found = match (of.body(), &of.kind, &key.kind) {
+            (Some(Body::List(items)), _, Kind::Num(i)) => {
+                i.to_usize().and_then(|i| items.get(i)).map(|p| p.read(&mut self.lattice, label))
+            }
+            (Some(Body::Record(fields)), _, Kind::Str(name)) => {
+                self.charge_text(name);
+                fields.get(name).map(|p| p.read(&mut self.lattice, label))
+            }
+            (_, Kind::Str(text), Kind::Num(i)) => {
+                // Found from the front.
+                let found = i.to_usize().and_then(|i| text.char_indices().nth(i));
+                let looked_at = found.map_or(text.len(), |(start, _)| start);
+                self.charge_text(&text[..looked_at]);
+                found.map(|(_, c)| Value::str(label, c.to_string()))
+            }
+            _ => None,
+        };
+        match found {
+            Some(value) => Ok(value),
+            None => {
+                let shown = key.in_brief(100);
+                let message = format!("{} has nothing at {shown}", of.kind());
+                let a = self.blame(at.pc, of);
+                let b = self.deep(key);
+                let label = self.lattice.join(a, b);
+                at.error(ErrorCode::Index, label, id, message)
+            }
+        }
+    }
+
+    /// The rules of forms with one subterm that computes.
+    pub(super) fn unary(&mut self, at: &Env<'_>, id: TermId, v: Value) -> Computed {
+        match at.code.term(id) {
             Term::Tag(name, _) => Ok(Value::node(&mut self.lattice, at.pc, Body::Tag(name.clone(), v))),
             Term::Classify(tags, _) => {
                 let tag = match (&v.kind, v.body()) {
@@ -419,49 +471,18 @@ impl Machine {
     }
 
     /// The rules of forms with two subterms that compute.
-    pub(super) fn binary(&mut self, at: &Env<'_>, id: TermId, first: &Value, v: Value) -> Computed {
+    pub(super) fn binary(&mut self, at: &Env<'_>, id: TermId, first: Value, v: Value) -> Computed {
         match at.code.term(id) {
-            Term::Pair(..) => Ok(Value::node(&mut self.lattice, at.pc, Body::Pair(first.clone(), v))),
+            Term::Pair(..) => Ok(Value::node(&mut self.lattice, at.pc, Body::Pair(first, v))),
             Term::With(_, name, _) => {
                 let Some(Body::Record(fields)) = first.body() else {
-                    let label = self.blame(at.pc, first);
+                    let label = self.blame(at.pc, &first);
                     let message = format!("a field can be set in a record only, found {}", first.kind());
                     return at.error(ErrorCode::Index, label, id, message);
                 };
                 let fields = fields.with(name, v);
                 self.charge(fields.len() as u64);
                 Ok(Value::node(&mut self.lattice, first.label, Body::Record(fields)))
-            }
-            Term::Index(..) => {
-                let label = self.lattice.join(first.label, v.label);
-                let found = match (first.body(), &first.kind, &v.kind) {
-                    (Some(Body::List(items)), _, Kind::Num(i)) => {
-                        i.to_usize().and_then(|i| items.get(i)).map(|p| p.read(&mut self.lattice, label))
-                    }
-                    (Some(Body::Record(fields)), _, Kind::Str(name)) => {
-                        self.charge_text(name);
-                        fields.get(name).map(|p| p.read(&mut self.lattice, label))
-                    }
-                    (_, Kind::Str(text), Kind::Num(i)) => {
-                        // Found from the front.
-                        let found = i.to_usize().and_then(|i| text.char_indices().nth(i));
-                        let looked_at = found.map_or(text.len(), |(start, _)| start);
-                        self.charge_text(&text[..looked_at]);
-                        found.map(|(_, c)| Value::str(label, c.to_string()))
-                    }
-                    _ => None,
-                };
-                match found {
-                    Some(value) => Ok(value),
-                    None => {
-                        let key = v.in_brief(100);
-                        let message = format!("{} has nothing at {key}", first.kind());
-                        let a = self.blame(at.pc, first);
-                        let b = self.deep(&v);
-                        let label = self.lattice.join(a, b);
-                        at.error(ErrorCode::Index, label, id, message)
-                    }
-                }
             }
             // INVARIANT: callers have the values of the two subterms of one of these.
             _ => unreachable!("a term with two subterms"),
@@ -471,11 +492,16 @@ impl Machine {
     /// A label that something raises to. If it does raise it, and origins are kept, this step is where it
     /// comes from.
     #[inline]
-    pub(super) fn raised(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
-        if self.lattice.keeps_origins() && !self.lattice.flows(by, to) {
-            return self.lattice.mark(by, by, Label::BOTTOM, || local(what, span));
+    pub(super) fn raised(&mut self, by: Label, to: Label, what: What, span: impl FnOnce() -> Span) -> Label {
+        if self.lattice.keeps_origins() { self.raised_by(by, to, what, span()) } else { by }
+    }
+
+    #[cold]
+    fn raised_by(&mut self, by: Label, to: Label, what: What, span: Span) -> Label {
+        if self.lattice.flows(by, to) {
+            return by;
         }
-        by
+        self.lattice.mark(by, by, Label::BOTTOM, || local(what, span))
     }
 
     pub(super) fn deep(&mut self, v: &Value) -> Label {
