@@ -165,9 +165,15 @@ fn apply_parts(
         (Prim::Append, [Kind::Node(n), _]) => match &n.body {
             Body::List(items) => {
                 at_most(items.len() + 1, limit)?;
-                let items = stripped(lattice, n, items, meter)?;
+                let own = if is_stripped(n) { None } else { Some(strip_items(lattice, items, meter)?) };
                 let item = args[1].strip(lattice, meter)?;
-                Ok(items.append(lattice, item).value())
+                let (items, deep, has_function) = match &own {
+                    Some(own) => (&own.items, own.deep, own.has_function),
+                    None => (items, Label::BOTTOM, n.has_function),
+                };
+                let deep = item.deep_label_in(lattice, deep);
+                let has_function = has_function || item.has_function();
+                Ok(Value::known(Label::BOTTOM, Body::List(items.append(item)), deep, has_function))
             }
             _ => wrong("a list and an item"),
         },
@@ -385,15 +391,14 @@ impl Stripped {
         }
     }
 
-    fn append(self, lattice: &mut Lattice, item: Value) -> Stripped {
-        let deep = item.deep_label_in(lattice, self.deep);
-        let has_function = self.has_function || item.has_function();
-        Stripped { items: self.items.append(item), deep, has_function }
-    }
-
     fn value(self) -> Value {
         Value::known(Label::BOTTOM, Body::List(self.items), self.deep, self.has_function)
     }
+}
+
+/// Returns whether a list has no labels and no arguments of planned calls inside.
+fn is_stripped(node: &Node) -> bool {
+    node.deep == Label::BOTTOM && !node.has_args
 }
 
 /// The stripped items of a list. One without labels and arguments of planned calls inside is stripped
@@ -404,7 +409,7 @@ fn stripped(
     items: &List,
     meter: &mut Meter,
 ) -> Result<Stripped, PrimError> {
-    if node.deep == Label::BOTTOM && !node.has_args {
+    if is_stripped(node) {
         return Ok(Stripped { items: items.clone(), deep: Label::BOTTOM, has_function: node.has_function });
     }
     strip_items(lattice, items, meter)
