@@ -2,10 +2,10 @@
 //!
 //! Entry point: [`Code::instructions`]. Source: `docs/decisions/009-one-evaluator.md`.
 //!
-//! An activation is a stretch of a stack: the captured values of its function, the argument, other locals and
-//! temporaries. Each term becomes instructions that leave its value on top. The names of a `let` or a `case` are temporaries that stay there
-//! while they are in scope. A function, and a part of a term that something waits for (the body of a `try`, a
-//! branch of a `par`), is a *region*: it ends with [`Op::End`].
+//! An activation is a stretch of a stack: the argument and what the function captured, other locals and
+//! temporaries. Each term becomes instructions that leave its value on top. The names of a `let` or a `case`
+//! are temporaries that stay there while they are in scope. A function is a *region*, and so is a part of a
+//! term that something waits for (the body of a `try`, a branch of a `par`): it ends with [`Op::End`].
 //!
 //! Invariant: the height of the stack at each instruction is known ([`Instruction::height`]), and is the same
 //! on each way to it. [`Instructions::verify`] checks this and that jumps and operands are in range.
@@ -58,7 +58,7 @@ pub enum Op {
     PrimN(Prim, u32),
     /// A part of a value: a field of a record, or a side of a pair.
     Part(Operand),
-    /// What stands at a key: an item of a list or text, or a field of a record.
+    /// The part at a key: an item of a list or text, or a field of a record.
     Item(Operand, Operand),
     /// Another form with one subterm that only computes.
     Unary(Operand),

@@ -1,8 +1,8 @@
 //! Prints how steps and time of programs of the calculus grow with the size of what they work on.
 //!
 //! `cargo run --release -p machine --example growth -- [LARGEST [NAME]]` prints the table of
-//! `docs/benchmarks.md`: sizes from 1,000 to LARGEST (1,000,000), each ten times the one before. The exponent is
-//! that of the last two sizes. With a name, it measures that program alone.
+//! `docs/benchmarks.md`: sizes from 1,000 to LARGEST (1,000,000), each ten times the one before. The
+//! exponent is that of the last two sizes. With a name, it measures that program alone.
 
 #![allow(
     clippy::print_stdout,

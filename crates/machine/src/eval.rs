@@ -496,8 +496,8 @@ impl Strand {
         }
     }
 
-    /// Pushes a value that is made when there is room for it. So each part of it is written where it belongs: a
-    /// value that is moved as a whole right after its parts were written waits for them.
+    /// Pushes a value that is made when there is room for it. So each part of it is written where it belongs:
+    /// a value that is moved as a whole right after its parts were written waits for them.
     #[inline(always)]
     fn push_made(&mut self, make: impl FnOnce() -> Value) {
         self.stack.extend(std::iter::once_with(make));
@@ -572,8 +572,8 @@ impl Strand {
     }
 
     /// Begins an activation; if nothing is left to do in the current one, that ends. The values above this
-    /// height of the stack are the first ones of the new activation. Its code is told if it is another. Returns
-    /// by how much they moved down.
+    /// height of the stack are the first ones of the new activation. Its code is told if it is another.
+    /// Returns by how much they moved down.
     #[inline(always)]
     fn enter(&mut self, code: Option<Arc<Code>>, (pc, from): (Label, Span), ip: u32, height: usize) -> usize {
         let is_last = self.is_at_end();
@@ -584,7 +584,9 @@ impl Strand {
                 if caller.is_none() {
                     *caller = left;
                 }
-                self.stack.drain(self.bottom..height);
+                if self.bottom < height {
+                    self.stack.drain(self.bottom..height);
+                }
             }
             _ => {
                 self.kont.push(Frame::Ret {
@@ -1026,6 +1028,13 @@ impl Machine {
                     s.ip += 1;
                     continue;
                 }
+                Op::Bind(count) | Op::Call(count) => {
+                    let question = self.apply_all(s, &code, term, count as usize);
+                    match paused(s, &code, question) {
+                        None => continue,
+                        Some(paused) => return paused,
+                    }
+                }
                 Op::Pad(count) => {
                     s.stack.extend((0..count).map(|_| Value::mark()));
                     continue;
@@ -1071,7 +1080,6 @@ impl Machine {
     fn act(&mut self, s: &mut Strand, code: &Arc<Code>, at: u32) -> Option<Question> {
         let Instruction { op, term, .. } = code.instructions().all()[at as usize];
         match op {
-            Op::Bind(count) | Op::Call(count) => self.apply_all(s, code, term, count as usize),
             Op::First { after, .. } => {
                 let v = s.pop();
                 self.first(s, code, (at, term), after, v)

@@ -46,12 +46,45 @@ pub(crate) fn apply(
     args: &[&Value],
     meter: &mut Meter,
 ) -> Result<Kind, PrimError> {
-    if let [Value { kind: Kind::Num(a), .. }, Value { kind: Kind::Num(b), .. }] = args
-        && let Some(result) = numbers(prim, a, b)
-    {
-        return Ok(result?);
+    match (prim, args) {
+        (_, [Value { kind: Kind::Num(a), .. }, Value { kind: Kind::Num(b), .. }])
+            if let Some(result) = numbers(prim, a, b) =>
+        {
+            Ok(result?)
+        }
+        (Prim::Length, [of]) if let Some(count) = count(of) => Ok(Kind::Num(Num::from(count as i64))),
+        (Prim::Append, [Value { kind: Kind::Node(n), .. }, item]) if let Body::List(items) = &n.body => {
+            append(lattice, (n, items), item, meter)
+        }
+        _ => apply_any(lattice, prim, args, meter),
     }
-    apply_any(lattice, prim, args, meter)
+}
+
+/// The number of items of a list or of fields of a record.
+fn count(of: &Value) -> Option<usize> {
+    match of.body()? {
+        Body::List(items) => Some(items.len()),
+        body => body.as_record().map(|fields| fields.len()),
+    }
+}
+
+/// A list with one more item, both stripped.
+fn append(
+    lattice: &mut Lattice,
+    (node, items): (&Node, &List),
+    item: &Value,
+    meter: &mut Meter,
+) -> Result<Kind, PrimError> {
+    at_most(items.len() + 1, meter.limit())?;
+    let own = if is_stripped(node) { None } else { Some(strip_items(lattice, items, meter)?) };
+    let item = item.strip(lattice, meter)?;
+    let (items, deep, has_function) = match &own {
+        Some(own) => (&own.items, own.deep, own.has_function),
+        None => (items, Label::BOTTOM, node.has_function),
+    };
+    let deep = item.deep_label_in(lattice, deep);
+    let has_function = has_function || item.has_function();
+    Ok(Value::known(Label::BOTTOM, Body::List(items.append(item)), deep, has_function).kind)
 }
 
 #[inline(never)]
@@ -140,13 +173,6 @@ fn apply_parts(
         }
         (Prim::ToStr, [_]) => bottom(Kind::Str(args[0].text(meter)?)),
         (Prim::Length, [Kind::Str(s)]) => bottom(Kind::Num(Num::from(s.chars().count() as i64))),
-        (Prim::Length, [Kind::Node(n)]) => match &n.body {
-            Body::List(items) => bottom(Kind::Num(Num::from(items.len() as i64))),
-            body => match body.as_record() {
-                Some(fields) => bottom(Kind::Num(Num::from(fields.len() as i64))),
-                None => wrong("a string, a list or a record"),
-            },
-        },
         (Prim::Length, _) => wrong("a string, a list or a record"),
         (Prim::Keys, [Kind::Node(n)]) => match n.body.as_record() {
             Some(fields) => {
@@ -162,21 +188,6 @@ fn apply_parts(
             None => wrong("a record and a string"),
         },
         (Prim::Has, _) => wrong("a record and a string"),
-        (Prim::Append, [Kind::Node(n), _]) => match &n.body {
-            Body::List(items) => {
-                at_most(items.len() + 1, limit)?;
-                let own = if is_stripped(n) { None } else { Some(strip_items(lattice, items, meter)?) };
-                let item = args[1].strip(lattice, meter)?;
-                let (items, deep, has_function) = match &own {
-                    Some(own) => (&own.items, own.deep, own.has_function),
-                    None => (items, Label::BOTTOM, n.has_function),
-                };
-                let deep = item.deep_label_in(lattice, deep);
-                let has_function = has_function || item.has_function();
-                Ok(Value::known(Label::BOTTOM, Body::List(items.append(item)), deep, has_function))
-            }
-            _ => wrong("a list and an item"),
-        },
         (Prim::Append, _) => wrong("a list and an item"),
         (Prim::Range, [Kind::Num(a), Kind::Num(b)]) => match (a.to_i64(), b.to_i64()) {
             (Some(a), Some(b)) => {
@@ -323,7 +334,7 @@ fn apply_parts(
     }
 }
 
-/// What a primitive gives of two machine integers, if it is one, or a boolean.
+/// Result of a primitive that is a machine integer or a boolean.
 pub(crate) enum Small {
     Integer(i64),
     Boolean(bool),

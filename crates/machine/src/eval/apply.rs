@@ -168,7 +168,9 @@ impl Machine {
     ) -> Option<Question> {
         let first = s.stack.len() - count;
         let applied = marks(&s.stack[first..]);
-        s.stack.drain(first..first + applied);
+        if applied > 0 {
+            s.stack.drain(first..first + applied);
+        }
         let span = code.span(term);
         let f = (first - 1, s.stack[first - 1].label);
         if applied + 1 < count && self.call(s, f, count - applied, first - 1, span) {
@@ -226,10 +228,10 @@ impl Machine {
     }
 
     /// Calls a closure, or a fixpoint of one, with one argument or more: its body runs at `pc` := its label.
-    /// The function is at an index of the stack and has this label; the arguments are on top. Further arguments
-    /// are of the functions that it returns at once, which are not made. Returns false, and does nothing, if
-    /// this is something else or takes fewer arguments. Otherwise, what is on the stack from this height on is
-    /// taken.
+    /// The function is at an index of the stack and has this label; the arguments are on top. Further
+    /// arguments are of the functions that it returns at once, which are not made. Returns false, and does
+    /// nothing, if this is something else or takes fewer arguments. Otherwise, what is on the stack from this
+    /// height on is taken.
     #[inline]
     fn call(
         &mut self,
