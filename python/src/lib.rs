@@ -9,7 +9,7 @@ mod guard;
 
 use entail::{
     Approver, BoxFuture, CancellationToken, Data, Edit, Error, Limits, ModelCall, ModelError, Models, Name,
-    PlanStep, Price, Progress, Provider, Reply, Schema, Settings, Tokens, Work,
+    Partials, PlanStep, Price, Progress, Provider, Reply, Schema, Settings, Tokens, Work,
 };
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -315,15 +315,18 @@ impl Program {
         let run = async move {
             let pipeline = program.pipeline(&name)?;
             let mut events = Vec::new();
+            let mut partials = Partials::default();
             let mut tell = |event: entail::Event| {
                 if told.is_none() && planning.is_none() {
                     return;
                 }
-                let Some(json) = entail::event_json(&event, true) else { return };
-                match &told {
-                    // What a listener says is not part of the run.
-                    Some(told) => drop(in_python(|py| drop(told.call1(py, (json.to_string(),))))),
-                    None => events.push(json),
+                let partial = partials.json(&event);
+                for json in entail::event_json(&event, true).into_iter().chain(partial) {
+                    match &told {
+                        // What a listener says is not part of the run.
+                        Some(told) => drop(in_python(|py| drop(told.call1(py, (json.to_string(),))))),
+                        None => events.push(json),
+                    }
                 }
             };
             let report = pipeline.report(&input, &world, &stop, &mut tell).await?;
@@ -596,6 +599,9 @@ impl World {
             let time = time.filter(|t| *t > Duration::ZERO);
             limits.timeout =
                 Some(time.ok_or_else(|| Error::usage("`timeout` is no positive number of seconds"))?);
+        }
+        if options["stream"] == true {
+            world = world.streaming();
         }
         if options["python_tools"] == true {
             world.handlers.tools = world.handlers.tools.allowing_python();

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import http.server
+import json
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ import pytest
 
 import entail
 from conftest import LIBRARIAN
+from entail import _program
 
 
 def words(text: str) -> int:
@@ -490,3 +495,104 @@ def test_canceling_ends_the_process_of_a_tool(tmp_path: Path) -> None:
         assert not status.exists() or "State:\tZ" in status.read_text()
 
     asyncio.run(main())
+
+
+class _Slow(http.server.BaseHTTPRequestHandler):
+    """A model that writes its reply in pieces."""
+
+    reply = '{"title": "The hobbit", "year": 1937, "tags": ["tale", "there and back again"]}'
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for at in range(0, len(self.reply), 6):
+            delta = {"choices": [{"index": 0, "delta": {"content": self.reply[at : at + 6]}}]}
+            self.wfile.write(f"data: {json.dumps(delta)}\n\n".encode())
+            self.wfile.flush()
+            time.sleep(0.002)
+        end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        self.wfile.write(f"data: {json.dumps(end)}\n\ndata: [DONE]\n\n".encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+BOOK = """
+agent reader { tools: [], model: "slow", prompt: "You extract." }
+task extract(text: String) -> Obj{title: String, year: Number, tags: List[String]} by agent { prompt "What is it? {text}" }
+pipeline main(text: String) -> Number { let book = run extract with { text: text } by reader; return book.year; }
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[entail.Program]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    (tmp_path / "book.agent").write_text(BOOK)
+    address = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    (tmp_path / "entail.toml").write_text(f'[models.slow]\nmodel = "m"\nbase_url = "{address}"\n')
+    yield entail.load("book.agent")
+    server.shutdown()
+    server.server_close()
+
+
+def test_replies_are_streamed_as_typed_values(book: entail.Program) -> None:
+    async def collected() -> list[dict[str, Any]]:
+        return [event async for event in book.stream({"text": "a book"})]
+
+    events = asyncio.run(collected())
+    assert events[-1]["report"].value == 1937
+    assert "".join(e["text"] for e in events if e["event"] == "text") == _Slow.reply
+    partials = [e for e in events if e["event"] == "partial"]
+    whole = json.loads(_Slow.reply)
+    assert len(partials) >= 2
+    for partial in partials:
+        assert whole["title"].startswith(partial["value"].get("title", ""))
+        assert partial["value"].get("year", 1937) == 1937
+        assert partial["open"] is not None or partial["value"] == whole
+    assert not [e for e in events if e["event"] == "skipped"]
+
+
+def test_leaving_a_stream_cancels_the_run(book: entail.Program) -> None:
+    async def first() -> int:
+        stream = book.stream({"text": "a book"})
+        seen = 0
+        async for event in stream:
+            seen += 1
+            if event["event"] == "partial":
+                break
+        await stream.aclose()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not others
+        return seen
+
+    assert asyncio.run(first()) >= 2
+
+
+def test_a_stream_ends_with_the_error_of_the_run(book: entail.Program) -> None:
+    async def collected() -> None:
+        async for _ in book.stream({"text": "a book"}, max_calls=0):
+            pass
+
+    with pytest.raises(entail.Error):
+        asyncio.run(collected())
+
+
+def test_who_reads_too_slowly_misses_texts_and_nothing_else() -> None:
+    async def read() -> list[dict[str, Any]]:
+        events = _program._Events()
+        for n in range(5000):
+            events.put({"event": "text", "text": str(n)})
+        events.put({"event": "answered"})
+        events.end()
+        return [event async for event in aiter_of(events)]
+
+    async def aiter_of(events: Any) -> AsyncIterator[dict[str, Any]]:
+        while (event := await events.next()) is not None:
+            yield event
+
+    seen = asyncio.run(read())
+    assert len(seen) == 1026
+    assert seen[-2:] == [{"event": "skipped", "events": 5000 - 1024}, {"event": "answered"}]

@@ -83,6 +83,7 @@ pub use runtime::{
 #[doc(hidden)]
 pub use runtime::{PYTHON_SHIM, supervise};
 pub use schemars::{self, JsonSchema};
+pub use session::partials::Partials;
 #[doc(hidden)]
 pub use session::program::carried_by;
 #[doc(hidden)]

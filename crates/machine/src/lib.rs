@@ -42,6 +42,7 @@ pub mod explore;
 mod list;
 mod messages;
 mod meter;
+pub mod partial;
 mod prim;
 mod record;
 mod sets;

@@ -6,7 +6,7 @@
 
 use crate::why::Explainer;
 use crate::{Decider, Finish, Redactor, Tokens};
-use core_ir::{Data, Lattice, Name, Num, StoreDecl};
+use core_ir::{Data, Lattice, Name, Num, StoreDecl, Type};
 use diagnostics::Span;
 use machine::{Call, Choice, Message, Messages, Reply, Request, RequestId};
 use std::sync::Arc;
@@ -98,6 +98,8 @@ pub enum Asked {
         tools: Vec<Name>,
         /// Number of earlier replies to this question that did not decode.
         attempt: u32,
+        /// Type of the answer; `None` if it is text or code.
+        result: Option<Type>,
     },
     /// A tool.
     Tool {
@@ -192,6 +194,7 @@ impl Event {
                 messages: r.messages(messages),
                 tools: tools.iter().map(|t| t.name.clone()).collect(),
                 attempt: *attempt,
+                result: params.as_ref().and_then(|p| p.result.clone()),
             },
             Call::Tool { tool, args } => Asked::Tool {
                 name: tool.name.clone(),

@@ -524,7 +524,7 @@ fn request(n: usize, place: &[u32], asking: &OpenRequest, sources: &Sources, sai
     line.insert("place".into(), shown_place(place));
     let mut put = |key: &str, value: Json| line.insert(key.into(), value);
     match &asking.what {
-        Asked::Model { model, purpose, agent, messages, tools, attempt } => {
+        Asked::Model { model, purpose, agent, messages, tools, attempt, .. } => {
             put("kind", "model".into());
             put("model", model.clone().into());
             if let Some(purpose) = purpose {

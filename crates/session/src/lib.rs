@@ -64,6 +64,7 @@ pub mod limits;
 pub mod lint;
 pub mod load;
 pub mod packages;
+pub mod partials;
 #[cfg(feature = "plans")]
 pub mod planning;
 pub mod policy;

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union, overload
@@ -194,7 +195,7 @@ class Program:
 
         Raises `RunError` if the run failed, `Error` if it could not begin.
         """
-        outcome = await self._outcome(
+        return await self._reported(
             input,
             pipeline=pipeline,
             tools=tools,
@@ -212,6 +213,9 @@ class Program:
             fuel=fuel,
             python_tools=python_tools,
         )
+
+    async def _reported(self, input: Any, **how: Any) -> Report:
+        outcome = await self._outcome(input, **{**_USUAL, **how})
         error, details = outcome.get("error"), outcome.get("report")
         if details is None:
             raise raised(outcome["error"])
@@ -222,6 +226,35 @@ class Program:
             used["modelCalls"], used["toolCalls"], used["inputTokens"], used["outputTokens"], used["usd"]
         )
         return Report(details["result"], usage, details["run"], details)
+
+    async def stream(self, input: Any = None, **how: Unpack[How]) -> AsyncIterator[dict[str, Any]]:
+        """Runs a pipeline and gives its events as they happen; everything else is as in `report`.
+
+        Events are those of `listener`. A reply that arrives is an event `text` for each piece, and `partial` for the typed value so far, with `value`
+        and `open`, the way to the part that is being written; `open` is `None` when the value is whole. The last event is `result`, with the `report`.
+        Whoever reads too slowly misses texts and partial values: `skipped` says how many `events`.
+
+        Leaving the loop cancels the run.
+        """
+        listener = how.pop("listener", None)
+        events = _Events()
+
+        def told(event: dict[str, Any]) -> None:
+            if listener is not None:
+                listener(event)
+            events.put(event)
+
+        run = asyncio.ensure_future(self._reported(input, **{**how, "listener": told, "stream": True}))
+        run.add_done_callback(lambda _: events.end())
+        try:
+            while (event := await events.next()) is not None:
+                yield event
+            report = await run
+            yield {"event": "result", "report": report}
+        finally:
+            if not run.done():
+                run.cancel()
+                await asyncio.gather(run, return_exceptions=True)
 
     async def _outcome(
         self,
@@ -242,6 +275,7 @@ class Program:
         seed: int | None,
         fuel: int | None,
         python_tools: bool,
+        stream: bool = False,
         planning: _entail.Planning | None = None,
     ) -> dict[str, Any]:
         """The outcome of a run: `report` and `error`; with an exchange also `next`, the prompt for another plan, and `events` without a listener."""
@@ -257,6 +291,7 @@ class Program:
             "seed": seed,
             "fuel": fuel,
             "python_tools": python_tools or None,
+            "stream": stream or None,
         }
         ended: asyncio.Future[str] = loop.create_future()
 
@@ -310,6 +345,44 @@ class Program:
     def run_sync(self, input: Any = None, *, output: type[Any] | None = None, **how: Unpack[How]) -> Any:
         """`run` where no event loop runs."""
         return asyncio.run(self.run(input, output=output, **how) if output else self.run(input, **how))
+
+
+#: The most events that wait for their reader.
+_WAITING = 1024
+
+#: How a pipeline is run if nothing is said.
+_USUAL: dict[str, Any] = {**dict.fromkeys(How.__annotations__), "python_tools": False}
+
+
+class _Events:
+    """Events on their way to whoever iterates over them. Of those that wait, texts and partial values are left out if there are too many."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._skipped = 0
+        self._ended = False
+        self._changed = asyncio.Event()
+
+    def put(self, event: dict[str, Any]) -> None:
+        if len(self._waiting) >= _WAITING and event["event"] in ("text", "partial"):
+            self._skipped += 1
+            return
+        if self._skipped:
+            self._waiting.append({"event": "skipped", "events": self._skipped})
+            self._skipped = 0
+        self._waiting.append(event)
+        self._changed.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._changed.set()
+
+    async def next(self) -> dict[str, Any] | None:
+        """The next event; `None` after the last."""
+        while not self._waiting and not self._ended:
+            self._changed.clear()
+            await self._changed.wait()
+        return self._waiting.popleft() if self._waiting else None
 
 
 def _on(loop: asyncio.AbstractEventLoop, act: Callable[[str], None], argument: str) -> None:

@@ -145,6 +145,14 @@ impl World {
         World { limits, ..self }
     }
 
+    /// Has replies told while they arrive: as [`Event::Text`](crate::Event::Text), of which
+    /// [`Partials`](crate::Partials) makes typed partial values.
+    #[must_use]
+    pub fn streaming(mut self) -> World {
+        self.handlers.stream = true;
+        self
+    }
+
     /// Sets the approver of calls of tools that need approval.
     #[must_use]
     pub fn approver(mut self, approver: Approver) -> World {

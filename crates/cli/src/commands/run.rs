@@ -9,9 +9,9 @@ use crate::ui::{Exit, Ui};
 use crate::watch::Watch;
 use analysis::cost::{CostBound, Interval};
 use core_ir::{Code, Data, Num};
-use diagnostics::{Diagnostic, Sources};
+use diagnostics::{Diagnostic, Sources, visible};
 use entries::input::InputError;
-use machine::{Reified, StopReason};
+use machine::{Reified, RequestId, StopReason};
 use policy::Policy;
 use runtime::trace::{Head, TraceStream};
 use runtime::{Asked, CancellationToken, ConfigError, Event, Limits, Models, RunReport};
@@ -25,7 +25,7 @@ use session::{Follows, JournalOptions, RunEvent, RunSpec, Session};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs `entail run`.
 pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
@@ -508,7 +508,8 @@ pub(super) fn world(
     };
     let terminal = Terminal::open();
     let approver = terminal.as_ref().map(Terminal::approver);
-    let stream = args.watch;
+    // Somebody may read along.
+    let stream = args.watch || ui.is_live();
     let spec = RunSpec {
         code,
         policy,
@@ -536,6 +537,7 @@ pub(super) fn world(
         interrupt::cancels(cancel.clone());
         let mut view = Watch::new(ui, args.watch, run.limits());
         let log = args.log == Some(LogArg::Json);
+        let mut arriving = Arriving::default();
         let mut events = |event: RunEvent<'_>| {
             // Output and records here are the operator's.
             watch(event);
@@ -552,7 +554,7 @@ pub(super) fn world(
             match &mut view {
                 Some(view) => view.show(event, asking),
                 None if log => {}
-                None => show(ui, event, asking),
+                None => show(ui, event, asking, &mut arriving),
             }
         };
         let ended = run.run(&cancel, &mut events).await;
@@ -668,9 +670,46 @@ pub(super) fn input(ui: &Ui, args: InputArgs<'_>, runnable: &Runnable) -> Result
     })
 }
 
+/// The end of the reply that arrives, for the progress line.
+#[derive(Default)]
+struct Arriving {
+    id: Option<RequestId>,
+    end: String,
+    drawn: Option<Instant>,
+}
+
+impl Arriving {
+    /// Most bytes that are kept: more than a line shows.
+    const MAX_BYTES: usize = 1 << 10;
+
+    /// Shortest time between two lines.
+    const PAUSE: Duration = Duration::from_millis(60);
+
+    /// Adds a piece. Returns the line to show, unless one has just been shown.
+    fn line(&mut self, id: RequestId, text: &str, columns: usize) -> Option<String> {
+        if self.id != Some(id) {
+            (self.id, self.end) = (Some(id), String::new());
+        }
+        self.end.push_str(text);
+        if self.end.len() > 2 * Self::MAX_BYTES {
+            let from =
+                self.end.char_indices().map(|(at, _)| at).find(|at| self.end.len() - at <= Self::MAX_BYTES);
+            self.end = self.end.split_off(from.unwrap_or_default());
+        }
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < Self::PAUSE) {
+            return None;
+        }
+        self.drawn = Some(Instant::now());
+        let shown: String = self.end.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = visible(&shown, shown.chars().count());
+        let skip = shown.chars().count().saturating_sub(columns.saturating_sub(2));
+        Some(format!("… {}", shown.chars().skip(skip).collect::<String>()))
+    }
+}
+
 /// Shows a progress line on a terminal, unless a question is open there (`asking`); with `--verbose`, a line
 /// for each request.
-fn show(ui: &Ui, event: &Event, asking: bool) {
+fn show(ui: &Ui, event: &Event, asking: bool, arriving: &mut Arriving) {
     let line = match event {
         Event::Asked { what, .. } => match what {
             Asked::Model { model, purpose, attempt, .. } => {
@@ -684,8 +723,11 @@ fn show(ui: &Ui, event: &Event, asking: bool) {
         Event::Retry { number, wait, cause, .. } => {
             format!("waiting {:.1} s before repetition {number}: {cause}", wait.as_secs_f64())
         }
-        Event::Growing { output_tokens, .. } if ui.is_live() && !ui.args.verbose && !asking => {
-            return ui.status(&format!("reading the reply … {output_tokens} tokens"));
+        Event::Text { id, text } if ui.is_live() && !ui.args.verbose && !asking => {
+            if let Some(line) = arriving.line(*id, text, ui.columns()) {
+                ui.status(&line);
+            }
+            return;
         }
         Event::Growing { .. } | Event::Text { .. } => return,
         Event::Answered { elapsed, .. } => {

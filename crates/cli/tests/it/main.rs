@@ -37,6 +37,7 @@ mod serve;
 mod serve_callers;
 mod serve_kept;
 mod serving;
+mod streaming;
 mod terminal;
 mod test_attacks;
 mod test_coverage;

@@ -46,6 +46,7 @@ use session::events::{Detail, event_json};
 use session::limits::approval_lifetime;
 use session::load::{Loaded, Runnable};
 use session::machine_config;
+use session::partials::Partials;
 use session::report::{self, waiting_json};
 use session::view::{View, WITHHELD, withheld};
 use std::borrow::Cow;
@@ -731,6 +732,7 @@ impl Service {
             let mut open: HashMap<RequestId, bool> = HashMap::new();
             let place = &mut ending.place;
             let records = handlers.models.redactor().for_records();
+            let mut partials = Partials::default();
             let mut note = |event: Event| {
                 let kept = records.event(&event);
                 if let Some(telemetry) = &mut telemetry {
@@ -757,10 +759,12 @@ impl Service {
                 }
                 place.waits(service.journal.is_some() && !open.is_empty() && open.values().all(|asks| *asks));
                 place.asks(questions.len());
-                if let Some(shown) = shown
-                    && let Some(json) = event_json(&shown, detail)
-                {
+                let Some(shown) = shown else { return };
+                // Of what the caller is shown, and nothing else.
+                let partial = partials.json(&shown).filter(|_| detail == Detail::Content);
+                if let Some(json) = event_json(&shown, detail) {
                     telling.tell(json);
+                    partial.into_iter().for_each(|partial| telling.tell(partial));
                     if waits && service.journal.is_some() {
                         telling.tell(json!({"event": "waiting", "run": id}));
                     }

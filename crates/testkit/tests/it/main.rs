@@ -14,6 +14,7 @@ mod machine;
 mod mutants;
 mod noninterference;
 mod oracle;
+mod partial;
 mod proofs;
 mod properties;
 mod regressions;
