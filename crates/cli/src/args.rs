@@ -750,6 +750,9 @@ pub struct UiArgs {
     /// Port to listen on, on this machine only; without it a free one.
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
+    /// A file that `entail guard --log` writes: its sessions are listed beside the runs.
+    #[arg(long, value_name = "FILE")]
+    pub guard_log: Option<PathBuf>,
 }
 
 /// `entail runs`.
@@ -1225,10 +1228,11 @@ Examples:
   entail trace 19aa --html run.html --for alice    without what alice may not see
   entail trace pay.agent --why 3.account    where the label of this argument of request 3 comes from")]
 pub struct TraceArgs {
-    /// A trace that `--trace` wrote (`-` for standard input), a run of a journal, or a program, which is run.
+    /// A trace that `--trace` wrote (`-` for standard input), a run of a journal, a file that `entail guard
+    /// --log` writes, or a program, which is run.
     #[arg(value_name = "RUN|FILE")]
     pub file: String,
-    /// The input of a program, as in `entail run`.
+    /// The input of a program, as in `entail run`; or a session of a guard, by the beginning of its name.
     pub input: Option<String>,
     /// Pipeline or agent of a program.
     #[arg(long, value_name = "NAME")]

@@ -57,6 +57,7 @@ pub mod events;
 #[cfg(feature = "plans")]
 mod feedback;
 pub mod frameworks;
+pub mod guard_log;
 pub mod kept;
 pub mod keyring;
 pub mod limits;

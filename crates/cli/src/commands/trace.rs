@@ -1,5 +1,5 @@
 //! `entail trace`: what happened in a run, from a file that `--trace` wrote, from a journal, or by running a
-//! program.
+//! program; and what a guard decided, from the file that `entail guard --log` writes.
 //!
 //! A run of a journal is shown from what was kept: its program says again where it asked for the answers, and
 //! under which labels.
@@ -15,6 +15,7 @@ use entries::picture;
 use runtime::trace::{Head, Recorder, VERSION};
 use runtime::{Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
+use session::guard_log::GuardLog;
 use session::kept::{self, KeptRun, Reader, RunDocument};
 use session::load::{Kind, Loaded, read_data, replace_file};
 use session::report::{as_diagnostic, as_json, refused_calls};
@@ -25,6 +26,8 @@ use std::path::Path;
 
 /// The most columns of a line that shows a value.
 const WIDTH: usize = 100;
+/// The most columns of an error.
+const MAX_ERROR: usize = 600;
 
 /// The page of a run, made from `web/src/trace.html` by `scripts/site`. The lines of the run stand where the
 /// marker does.
@@ -62,6 +65,7 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
         return ui.usage("`--for` shows runs of a journal", Some(help));
     }
     let found = match () {
+        () if is_guard_log(&args.file) => of_guard(ui, args),
         () if is_trace(&args.file) => read(ui, &args.file),
         () if is_run(args) => of_journal(ui, args),
         () => run(ui, args),
@@ -118,6 +122,43 @@ fn page(ui: &Ui, file: &Path, lines: &[Value], about: &Value) -> Result<(), Exit
 fn is_trace(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|e| e == "jsonl")
         || read_data(path).is_ok_and(|bytes| bytes.starts_with(b"{\"event\":\"run\""))
+}
+
+/// Returns true if a file has decisions of a guard, by its first line.
+fn is_guard_log(path: &str) -> bool {
+    const ENOUGH: usize = 64 << 10;
+    let is_text = |bytes: &[u8]| bytes.starts_with(b"{");
+    read_data(path).is_ok_and(|bytes| {
+        is_text(&bytes) && GuardLog::is_one(&String::from_utf8_lossy(&bytes[..bytes.len().min(ENOUGH)]))
+    })
+}
+
+/// Shows a session of a guard: the one that is named, or the last one that was decided about.
+fn of_guard(ui: &Ui, args: &TraceArgs) -> Result<Traced, Exit> {
+    let bytes = read_data(&args.file).map_err(|e| ui.cannot_read(&args.file, &e))?;
+    let log = GuardLog::read(&String::from_utf8_lossy(&bytes));
+    if log.foreign > 0 {
+        let lines = super::plural(log.foreign, "line");
+        ui.note(&format!("{lines} of `{}` not read: no decisions of a guard", args.file));
+    }
+    let session = match &args.input {
+        Some(name) => log.session(name).ok_or_else(|| {
+            let known: Vec<&str> = log.sessions.iter().rev().take(8).map(|s| &*s.id).collect();
+            let help = format!("the last ones are {}", known.join(", "));
+            ui.usage(&format!("no session, or several, whose name begins with `{name}`"), Some(&help))
+        })?,
+        None => {
+            let last = log.sessions.iter().max_by(|a, b| a.last.total_cmp(&b.last));
+            let last = last.ok_or_else(|| ui.usage("the file has no decisions", None))?;
+            let others = log.sessions.len() - 1;
+            if others > 0 {
+                let others = super::plural(others, "other session");
+                ui.note(&format!("the last session of {others}; name one after the file"));
+            }
+            last
+        }
+    };
+    Ok(Traced::of_document(session.document()))
 }
 
 /// Returns true if what is named can only be a run: identifiers are hexadecimal.
@@ -302,11 +343,16 @@ pub(super) fn text_of<'a>(line: &'a Value, key: &str) -> &'a str {
 
 /// A value on one line, cut to what fits after `used` columns.
 fn short(value: &Value, used: usize) -> String {
+    cut(value, WIDTH.saturating_sub(used))
+}
+
+/// A value on one line of at most `room` columns.
+fn cut(value: &Value, room: usize) -> String {
     let text = match value {
         Value::String(s) => s.split_whitespace().collect::<Vec<_>>().join(" "),
         other => other.to_string(),
     };
-    let most = WIDTH.saturating_sub(used).max(20);
+    let most = room.max(20);
     if text.chars().count() <= most {
         return text;
     }
@@ -328,13 +374,14 @@ fn asked(line: &Value) -> String {
             let again = line["attempt"].as_u64().map_or(String::new(), |n| format!(", repair {n}"));
             format!("model {}{purpose}{again}", text_of(line, "model"))
         }
+        kind @ ("tool" | "approve") if line["args"].is_null() => format!("{kind} {}", text_of(line, "tool")),
         kind @ ("tool" | "approve") => format!("{kind} {} {}", text_of(line, "tool"), line["args"]),
         "recall" => format!("recall {}.{}", text_of(line, "store"), text_of(line, "key")),
         "remember" => {
             format!("remember {}.{} = {}", text_of(line, "store"), text_of(line, "key"), line["value"])
         }
         "sample" => format!("sample, true with probability {}", line["probability"]),
-        other => other.to_string(),
+        other => format!("{other} {}", text_of(line, "tool")).trim_end().to_string(),
     }
 }
 
@@ -402,8 +449,12 @@ fn show(ui: &Ui, line: &Value) {
                 (Some(i), Some(o)) => format!("   ({i} tokens in, {o} out)"),
                 _ => String::new(),
             };
-            let used = 10 + how.len() + tokens.len();
-            ui.result(&format!("      <- {how}{}{tokens}", short(&value, used)));
+            // Why something failed is worth several lines of the terminal.
+            let room = match line["error"].is_string() {
+                true => MAX_ERROR,
+                false => WIDTH.saturating_sub(10 + how.len() + tokens.len()),
+            };
+            ui.result(&format!("      <- {how}{}{tokens}", cut(&value, room)));
         }
         "endorsement" => {
             let labeled: Vec<String> = line["args"]

@@ -30,7 +30,8 @@ pub fn ui(ui: &Ui, args: &UiArgs) -> Exit {
         page
     };
     let named = args.journal.display().to_string();
-    let options = UiOptions { journal, session, approvers, port: args.port, export, named };
+    let guard_log = args.guard_log.clone();
+    let options = UiOptions { journal, session, approvers, port: args.port, export, named, guard_log };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),

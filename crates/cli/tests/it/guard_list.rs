@@ -551,6 +551,30 @@ fn labels_outlive_the_process_and_decisions_are_in_a_file() {
     let sessions: std::collections::BTreeSet<&str> =
         lines.iter().map(|l| l["session"].as_str().unwrap()).collect();
     assert_eq!(sessions.len(), 2);
+
+    // The last session as a trace, and the first one by its name.
+    let trace = |more: &[&str]| {
+        let mut command = std::process::Command::new(ENTAIL);
+        let done = command.current_dir(dir.path()).args(["trace", log]).args(more).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let shown = trace(&[]);
+    assert!(shown.contains("tool desk__send") && shown.contains("<- error: refused: "), "{shown}");
+    assert!(shown.contains("since calls of `desk__recall`"), "{shown}");
+    assert!(
+        shown.contains("recalled desk__recall") && shown.contains("since calls of `desk__fetch`"),
+        "{shown}"
+    );
+    assert!(shown.contains("3 made, 0 asked about, 1 refused"), "{shown}");
+    let first = lines[0]["session"].as_str().unwrap();
+    let shown = trace(&[first]);
+    assert!(shown.contains("3 made, 0 asked about, 0 refused") && shown.contains(first), "{shown}");
+    let json = trace(&["--json"]);
+    assert!(json.lines().all(|l| serde_json::from_str::<Value>(l).unwrap()["event"].is_string()), "{json}");
+    trace(&["--html", "session.html"]);
+    let page = std::fs::read_to_string(dir.path().join("session.html")).unwrap();
+    assert!(page.contains("since calls of `desk__recall`"));
 }
 
 /// Exit status of the hook of a client, with its decision and reason, if it says any.

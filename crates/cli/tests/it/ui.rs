@@ -100,11 +100,47 @@ fn run(dir: &Path, pipeline: &str, input: &str, more: &[&str]) -> String {
 }
 
 /// The page, and the token of its link.
-fn ui(dir: &Path) -> (Server, String) {
-    let (child, said) = begun(command(dir).args(["ui", "--journal", "j", "--format", "json"]));
+fn ui(dir: &Path, more: &[&str]) -> (Server, String) {
+    let (child, said) = begun(command(dir).args(["ui", "--journal", "j", "--format", "json"]).args(more));
     let link = said["link"].as_str().unwrap().strip_prefix("http://").unwrap();
     let (address, token) = link.split_once("/#token=").unwrap();
     (Server { child, address: address.to_string() }, token.to_string())
+}
+
+/// Sessions of a guard are in the list of runs, and each is shown like one. A journal need not be there.
+#[test]
+fn sessions_of_a_guard_are_listed_and_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let decision = |session: &str, time: f64, more: Value| {
+        let mut line = json!({"time": time, "session": session, "server": "desk"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string() + "\n"
+    };
+    let log = [
+        decision("a-1", 10.0, json!({"event": "made", "tool": "fetch", "label": "[]"})),
+        decision("a-1", 10.5, json!({"event": "raised", "by": "fetch", "label": "[\"U\"]"})),
+        decision(
+            "a-1",
+            11.0,
+            json!({"event": "refused", "tool": "send", "message": "no", "remedy": "ask",
+            "raisedBy": ["fetch"]}),
+        ),
+        decision("b-2", 20.0, json!({"event": "asked", "tool": "send"})),
+    ];
+    std::fs::write(dir.path().join("decisions.jsonl"), log.concat()).unwrap();
+    let browser = Browser::with(dir.path(), &["--guard-log", "decisions.jsonl"]);
+    let (_, listed) = browser.get("/api/runs");
+    let ids: Vec<&str> =
+        listed["runs"].as_array().unwrap().iter().map(|r| r["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["guard-b-2", "guard-a-1"], "{listed}");
+    assert_eq!(listed["runs"][1]["error"]["message"], "1 call refused");
+    let lines = browser.run("/api/runs/guard-a-1");
+    assert_eq!(lines[0]["about"]["run"]["state"], "done");
+    let refused = lines.iter().find(|l| l["error"].is_string()).unwrap();
+    assert_eq!(refused["error"], "refused: no, since calls of `fetch`; ask");
+    assert_eq!(lines.last().unwrap()["label"], json!(["U"]));
+    assert_eq!(browser.get("/api/runs/guard-a-1/page").0, 200);
+    assert_eq!(browser.get("/api/runs/guard-c").0, 404);
 }
 
 /// A browser that has a session.
@@ -116,7 +152,11 @@ struct Browser {
 
 impl Browser {
     fn of(dir: &Path) -> Browser {
-        let (server, token) = ui(dir);
+        Browser::with(dir, &[])
+    }
+
+    fn with(dir: &Path, more: &[&str]) -> Browser {
+        let (server, token) = ui(dir, more);
         let origin = format!("http://{}", server.address);
         let body = json!({"token": token}).to_string();
         let opened = server.raw("POST", "/api/session", &[JSON, ("origin", &origin)], &body);
@@ -150,7 +190,7 @@ impl Browser {
 fn only_the_browser_with_the_link_sees_anything() {
     let dir = paying();
     run(dir.path(), "settle", "u", &["--approvals", "leave"]);
-    let (server, token) = ui(dir.path());
+    let (server, token) = ui(dir.path(), &[]);
     let origin = format!("http://{}", server.address);
     let page = server.raw("GET", "/", &[], "");
     let policy = "content-security-policy: default-src 'none'; script-src 'self';";

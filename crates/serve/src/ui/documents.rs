@@ -115,7 +115,7 @@ impl Ui {
 }
 
 /// A line about a run, and lines of its trace.
-fn update_of(head: &Value, lines: &[String]) -> String {
+pub(super) fn update_of(head: &Value, lines: &[String]) -> String {
     let mut text = head.to_string();
     text.reserve(lines.iter().map(|line| line.len() + 1).sum());
     for line in lines {

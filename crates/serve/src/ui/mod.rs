@@ -10,6 +10,7 @@
 
 mod documents;
 mod door;
+mod guarded;
 mod inbox;
 mod runs;
 
@@ -31,6 +32,7 @@ use session::Session;
 use session::kept::RunDocument;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -50,6 +52,8 @@ pub struct UiOptions {
     pub export: fn(&RunDocument) -> Vec<u8>,
     /// How a journal is named on the command line, for the commands that the page shows.
     pub named: String,
+    /// A file of a guard's decisions, whose sessions are listed beside the runs.
+    pub guard_log: Option<PathBuf>,
 }
 
 /// A server that listens and does not answer yet.
@@ -67,6 +71,7 @@ struct Ui {
     approvers: Approvers,
     export: fn(&RunDocument) -> Vec<u8>,
     named: String,
+    guard_log: Option<PathBuf>,
     documents: Documents,
     /// Held while a passphrase is tried, so that guesses wait for each other.
     unlocking: Mutex<()>,
@@ -97,9 +102,13 @@ impl UiServer {
     /// # Errors
     /// The port can't be listened on, or the journal can't be read.
     pub async fn bind(options: UiOptions) -> Result<UiServer, Error> {
-        let UiOptions { journal, session, approvers, port, export, named } = options;
-        let place = journal.clone();
-        let opened = tokio::task::spawn_blocking(move || Journal::existing(&place).map(drop)).await;
+        let UiOptions { journal, session, approvers, port, export, named, guard_log } = options;
+        let (place, is_enough) = (journal.clone(), guard_log.is_some());
+        let opened = tokio::task::spawn_blocking(move || {
+            // Whoever only runs guards has no journal yet.
+            if is_enough { Journal::open(&place).map(drop) } else { Journal::existing(&place).map(drop) }
+        })
+        .await;
         opened.unwrap_or(Ok(()))?;
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = match TcpListener::bind(wanted).await {
@@ -109,7 +118,8 @@ impl UiServer {
         let address = listener.local_addr().unwrap_or(wanted);
         let token = door::fresh().map_err(Error::Randomness)?;
         let documents = Documents::default();
-        let ui = Ui { journal, session, approvers, export, named, documents, unlocking: Mutex::new(()) };
+        let unlocking = Mutex::new(());
+        let ui = Ui { journal, session, approvers, export, named, guard_log, documents, unlocking };
         Ok(UiServer { listener, address, token, ui: Arc::new(ui) })
     }
 
@@ -253,7 +263,7 @@ async fn events(State(ui): State<Arc<Ui>>, headers: HeaderMap) -> Response {
     let look = move || {
         let journal = ui.journal()?;
         let waiting = journal.waiting(None)?.len();
-        Ok(format!("{}-{waiting}", journal.state()?))
+        Ok(format!("{}-{waiting}-{}", journal.state()?, ui.guard_revision()))
     };
     changes(last_event(&headers), look)
 }

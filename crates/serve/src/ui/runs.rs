@@ -61,6 +61,8 @@ impl Ui {
         let waits: HashSet<String> = journal.waiting(None)?.into_iter().map(|w| w.run).collect();
         let given = |text: &Option<String>| text.clone().filter(|t| !t.is_empty());
         let state = given(&query.state);
+        let filter_is_open =
+            state.is_none() && given(&query.program).is_none() && given(&query.error).is_none();
         let wrong = || Refusal::Input("`after` is not `CREATED.ID`".into());
         let mut filter = RunFilter {
             statuses: statuses(state.as_deref())?,
@@ -91,8 +93,11 @@ impl Ui {
         };
         let counts: serde_json::Map<String, Value> =
             journal.counts()?.into_iter().map(|(s, n)| (s.as_str().into(), n.into())).collect();
+        let is_first = filter_is_open && given(&query.after).is_none();
+        let guarded = if is_first { self.guarded() } else { Vec::new() };
+        let runs = guarded.into_iter().chain(found.iter().map(|(info, standing)| entry(info, standing)));
         Ok(json!({
-            "runs": found.iter().map(|(info, standing)| entry(info, standing)).collect::<Vec<_>>(),
+            "runs": runs.collect::<Vec<_>>(),
             "next": next.map(|c| format!("{}.{}", c.created, c.id)),
             "counts": counts, "waiting": waits.len(),
         }))
@@ -132,6 +137,9 @@ pub(super) async fn show(
     Query(query): Query<ShowQuery>,
 ) -> Result<Response, Refusal> {
     let text = aside(move || {
+        if let Some(update) = ui.guarded_update(&run) {
+            return update;
+        }
         let run = ui.whole_name(&run)?;
         match if query.first { ui.beginning(&run)? } else { None } {
             Some(text) => Ok(text),
@@ -148,7 +156,13 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let (looking, name) = (ui.clone(), run.clone());
-    let run = aside(move || looking.whole_name(&name)).await?;
+    let found = aside(move || match looking.guarded_document(&name) {
+        Some(document) => document.map(|_| None),
+        None => looking.whole_name(&name).map(Some),
+    });
+    let Some(run) = found.await? else {
+        return Ok(changes(last_event(&headers), move || Ok(ui.guard_revision())));
+    };
     Ok(changes(last_event(&headers), move || revision(&ui.journal()?, &run)))
 }
 
@@ -166,6 +180,9 @@ pub(super) async fn page(
     Query(query): Query<PageQuery>,
 ) -> Result<Response, Refusal> {
     let (file, page) = aside(move || {
+        if let Some(document) = ui.guarded_document(&run) {
+            return Ok((run, (ui.export)(&document?)));
+        }
         let run = ui.whole_name(&run)?;
         let document = match query.reader.as_deref().filter(|name| !name.is_empty()) {
             None => {
