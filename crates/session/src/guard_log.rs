@@ -48,7 +48,7 @@ impl GuardLog {
     /// # Examples
     /// ```
     /// use session::guard_log::GuardLog;
-    /// assert!(GuardLog::is_one("{\"time\":1.0,\"session\":\"a-1\",\"event\":\"made\",\"tool\":\"fetch\"}\n"));
+    /// assert!(GuardLog::is_one("{\"time\":1.0,\"session\":\"a\",\"event\":\"made\",\"tool\":\"f\"}\n"));
     /// assert!(!GuardLog::is_one("{\"event\":\"run\",\"version\":1}\n"));
     /// ```
     pub fn is_one(text: &str) -> bool {
@@ -119,7 +119,7 @@ impl GuardedSession {
     /// use session::guard_log::GuardLog;
     /// let log = GuardLog::read(
     ///     "{\"time\":1.0,\"session\":\"a\",\"event\":\"made\",\"tool\":\"fetch\",\"label\":\"[]\"}\n\
-    ///      {\"time\":1.0,\"session\":\"a\",\"event\":\"raised\",\"by\":\"fetch\",\"label\":\"[\\\"U\\\"]\"}\n\
+    ///      {\"time\":1.0,\"session\":\"a\",\"event\":\"raised\",\"by\":\"f\",\"label\":\"[\\\"U\\\"]\"}\n\
     ///      {\"time\":2.0,\"session\":\"a\",\"event\":\"refused\",\"tool\":\"send\",\"message\":\"no\"}\n",
     /// );
     /// let lines = log.sessions[0].lines();

@@ -32,6 +32,7 @@ mod python;
 mod python_tools;
 #[cfg(feature = "redis")]
 mod redis;
+mod registry_script;
 mod repl;
 mod serve;
 mod serve_callers;
