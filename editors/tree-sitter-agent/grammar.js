@@ -34,6 +34,9 @@ const quoted = (open, close, part) => seq(open, repeat(part), token.immediate(pr
 /** A word that begins an expression or a statement, where it is a name. */
 const word_as_name = ($) => alias(choice('run', 'endorse', 'quarantine', 'match'), $.identifier);
 
+/** A word that begins a clause, where it is a name. */
+const word_of_clause = ($) => alias(choice('by', 'retries', 'timeout', 'on_fail'), $.identifier);
+
 module.exports = grammar({
   name: "agent",
 
@@ -99,8 +102,7 @@ module.exports = grammar({
         seq(
           field("key", choice('tool', 'unknown_tools', 'output')),
           optional(choice($.identifier, $.string)),
-          $.policy_rules,
-          optional(";"),
+          choice(seq($.policy_rules, optional(";")), ";"),
         ),
         seq(
           field(
@@ -327,7 +329,9 @@ module.exports = grammar({
 
     generic_type: ($) => seq(choice('List', 'Option'), "[", $._type, "]"),
 
-    map_type: ($) => seq('Map', "[", field("key", $._type), ",", field("value", $._type), "]"),
+    // Without brackets it is a type that the program declares.
+    map_type: ($) =>
+      prec.right(seq('Map', optional(seq("[", field("key", $._type), ",", field("value", $._type), "]")))),
 
     object_type: ($) => seq('Obj', "{", list($.type_field), "}"),
 
@@ -382,7 +386,7 @@ module.exports = grammar({
         ),
       ),
 
-    _target: ($) => choice($.identifier, alias(choice('by', 'retries', 'timeout', 'on_fail'), $.identifier)),
+    _target: ($) => choice($.identifier, word_of_clause($)),
 
     clause: ($) =>
       choice(
@@ -430,7 +434,7 @@ module.exports = grammar({
 
     pattern_field: ($) => seq(field("field", $._key), optional(seq(":", field("name", $.identifier)))),
 
-    try: ($) => seq('try', $.block, 'catch', field("name", $.identifier), $.block),
+    try: ($) => seq('try', $.block, 'catch', optional(field("kind", $.identifier)), field("name", $.identifier), $.block),
 
     assert: ($) => seq('assert', $._expression, optional(seq(",", field("message", choice($.string, $.template_expression)))), ";"),
 
@@ -522,7 +526,7 @@ module.exports = grammar({
       ),
 
     match_expression: ($) =>
-      seq('match', field("value", $._expression), "{", repeat($.value_case), "}"),
+      seq('match', field("value", choice($._expression, word_of_clause($), alias('where', $.identifier))), "{", repeat($.value_case), "}"),
 
     value_case: ($) =>
       seq(

@@ -100,8 +100,8 @@ impl<'a> Branches<'a> {
                 self.add(stmt.span, [("a round of this `for`".into(), head(body.span.start))]);
             }
             StmtKind::Match(_, arms) => self.arms(stmt.span, arms.iter().map(|a| &a.pattern)),
-            StmtKind::Try(_, name, _) => {
-                self.add(stmt.span, [("the `catch` of this `try`".into(), name.span)]);
+            StmtKind::Try(_, catch, _) => {
+                self.add(stmt.span, [("the `catch` of this `try`".into(), catch.name.span)]);
             }
             _ => {}
         }

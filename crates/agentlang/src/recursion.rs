@@ -197,7 +197,7 @@ impl Walk<'_> {
                 | StmtKind::IfLet(name, ..)
                 | StmtKind::For(name, ..)
                 | StmtKind::ParallelFor(name, ..)
-                | StmtKind::Try(_, name, _) = &stmt.kind
+                | StmtKind::Try(_, ast::Catch { name, .. }, _) = &stmt.kind
                 {
                     self.binds(name);
                 }

@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
                 self.within(&[(&name.text, item)], |w| w.block(body));
                 self.known = before;
             }
-            StmtKind::Try(body, name, handler) => {
+            StmtKind::Try(body, ast::Catch { name, .. }, handler) => {
                 let before = self.known.clone();
                 self.block(body);
                 // The error may have come from anywhere in the body.

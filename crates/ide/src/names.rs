@@ -436,8 +436,8 @@ impl Walk {
                             work.push(&arm.body);
                         }
                     }
-                    StmtKind::Try(a, name, b) => {
-                        self.variable(name, true);
+                    StmtKind::Try(a, catch, b) => {
+                        self.variable(&catch.name, true);
                         work.extend([a, b]);
                     }
                     StmtKind::Assert(e, message) => {

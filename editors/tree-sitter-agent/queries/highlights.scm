@@ -40,6 +40,7 @@
 (import name: (identifier) @function)
 (call function: (identifier) @function)
 (run target: (identifier) @function)
+(try kind: (identifier) @keyword)
 (parameter name: (identifier) @variable.parameter)
 
 [ (string) (template) (template_expression) ] @string

@@ -225,11 +225,17 @@ impl Checker<'_> {
                 self.parallel_for(stmt.span, name, list, max.as_ref(), body);
             }
             StmtKind::Match(e, arms) => self.matching(stmt.span, e, arms),
-            StmtKind::Try(body, name, handler) => {
+            StmtKind::Try(body, ast::Catch { kind, name }, handler) => {
                 let tried = self.branch(Some(body));
                 let mark = self.env.mark();
                 let known = self.env.get(&name.text).is_some();
-                self.bind(name, Type::Str);
+                let caught = match kind {
+                    ast::CatchKind::Any => Type::Str,
+                    ast::CatchKind::Error | ast::CatchKind::Refusal => {
+                        Type::record(["code", "message"].map(|field| (field.into(), Type::Str)))
+                    }
+                };
+                self.bind(name, caught);
                 let bound = self.bindings;
                 self.block(handler);
                 let mut caught = self.env.undo(mark);

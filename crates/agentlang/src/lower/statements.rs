@@ -391,16 +391,21 @@ impl SurfaceLowering<'_> {
                 let choice = self.branching(choice, at, taken.0);
                 self.b.let_in(shared_bodies, choice, at)
             }
-            StmtKind::Try(body, name, handler) => {
-                // The label of every error that the body can have: so it always catches, and what it gives is
-                // labeled accordingly.
+            StmtKind::Try(body, catch, handler) => {
+                // The label of every error that the body can have: so it always catches those that it is for,
+                // and what it gives is labeled accordingly.
                 let taint = self.taint_of_block(body);
                 self.pc = self.pc.join(taint);
                 let body = self.way(Some(body), &[], at, mode, None);
-                let held = self.inner_name(&name.text);
-                let handler = self.way(Some(handler), &[(&name.text, held.clone())], at, mode, None);
+                let held = self.inner_name(&catch.name.text);
+                let handler = self.way(Some(handler), &[(&catch.name.text, held.clone())], at, mode, None);
                 let label = self.label(taint, at);
-                let term = Term::Try { label, body, catches: Catches::All, name: held, handler };
+                let catches = match catch.kind {
+                    ast::CatchKind::Any => Catches::All,
+                    ast::CatchKind::Error => Catches::Error,
+                    ast::CatchKind::Refusal => Catches::Refusal,
+                };
+                let term = Term::Try { label, body, catches, name: held, handler };
                 let term = self.b.add(term, at);
                 self.branching(term, at, [(1, 0)])
             }

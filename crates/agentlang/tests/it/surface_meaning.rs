@@ -10,8 +10,8 @@ use machine::{Call, Machine, Output, Response};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use syntax::agent::ast::{
-    Args, BinaryOp, Block, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind, TemplatePart, TypeExpr,
-    TypeKind, UnaryOp,
+    Args, BinaryOp, Block, Catch, CatchKind, ClauseKind, Expr, ExprKind, Item, Pattern, Stmt, StmtKind,
+    TemplatePart, TypeExpr, TypeKind, UnaryOp,
 };
 use syntax::agent::parse;
 
@@ -25,15 +25,21 @@ fn task(n: &Data, calls: &mut u32) -> Result<Data, String> {
     Ok(Data::Num(n.add(&Num::from(i64::from(*calls))).unwrap()))
 }
 
+/// The error of the task.
+fn failed(why: &str) -> Signal {
+    Signal::Fail("tool", format!("`t`: {why}"), Vec::new())
+}
+
 // ----- the interpreter -----
 
 enum Signal {
     Break,
     Continue,
     Return(Data),
-    /// An error, and those of later parallel branches: one that is labeled higher than the place of the
-    /// `parallel` ends the run before the first one does (`docs/calculus.md` §10).
-    Fail(String, Vec<String>),
+    /// The code and message of an error, and the messages of those of later parallel branches: one that is
+    /// labeled higher than the place of the `parallel` ends the run before the first one does
+    /// (`docs/calculus.md` §10).
+    Fail(&'static str, String, Vec<String>),
     /// More steps than a test should take.
     Tired,
 }
@@ -42,10 +48,10 @@ impl Signal {
     /// Combines the exits of two parallel branches.
     fn or(self, later: Signal) -> Signal {
         match (self, later) {
-            (Signal::Fail(message, mut others), Signal::Fail(later, more)) => {
+            (Signal::Fail(code, message, mut others), Signal::Fail(_, later, more)) => {
                 others.push(later);
                 others.extend(more);
-                Signal::Fail(message, others)
+                Signal::Fail(code, message, others)
             }
             (first, _) => first,
         }
@@ -59,12 +65,12 @@ fn declared(name: &str, ty: Option<&TypeExpr>, v: &Data) -> Result<(), Signal> {
             Data::Num(n) if n.floor() == *n => Ok(()),
             other => {
                 let message = format!("the value of `{name}`: $: {} is no integer", other.to_json());
-                Err(Signal::Fail(message, Vec::new()))
+                Err(Signal::Fail("type", message, Vec::new()))
             }
         },
         Some(TypeKind::Name(ty)) if ty == "Small" => {
             let small = small(v).map_err(|why| format!("the value of `{name}`: $: {why}"));
-            small.map_err(|message| Signal::Fail(message, Vec::new()))
+            small.map_err(|message| Signal::Fail("type", message, Vec::new()))
         }
         _ => Ok(()),
     }
@@ -182,7 +188,7 @@ impl Interpreter {
                 }
                 let v = match (result, instead) {
                     (Ok(v), _) | (Err(_), Some(v)) => v,
-                    (Err(m), None) => return Err(Signal::Fail(format!("`t`: {m}"), Vec::new())),
+                    (Err(m), None) => return Err(failed(&m)),
                 };
                 self.env.insert(run.name.text.clone(), v);
             }
@@ -238,12 +244,20 @@ impl Interpreter {
                 }
                 result?;
             }
-            StmtKind::Try(a, m, b) => {
+            StmtKind::Try(a, Catch { kind, name }, b) => {
                 let before = self.env.clone();
                 match self.block(a) {
-                    Err(Signal::Fail(message, _)) => {
+                    // None of these errors is a refusal.
+                    Err(Signal::Fail(code, message, _)) => {
                         self.env = before;
-                        self.scoped(&m.text, Data::str(message), b)?;
+                        let told = match kind {
+                            CatchKind::Any => Data::str(message),
+                            CatchKind::Error | CatchKind::Refusal => {
+                                let fields = [("code", code.to_string()), ("message", message)];
+                                Data::record(fields.map(|(n, text)| (Name::from(n), Data::str(text))))
+                            }
+                        };
+                        self.scoped(&name.text, told, b)?;
                     }
                     other => other?,
                 }
@@ -258,7 +272,7 @@ impl Interpreter {
                         },
                     });
                     let text: String = parts.collect();
-                    return Err(Signal::Fail(format!("assertion failed: {text}"), Vec::new()));
+                    return Err(Signal::Fail("fail", format!("assertion failed: {text}"), Vec::new()));
                 }
             }
             StmtKind::Return(e) => return Err(Signal::Return(self.expr(e))),
@@ -275,7 +289,7 @@ impl Interpreter {
         if *number < Num::from(2) {
             return Ok(Data::Num(Num::ZERO));
         }
-        task(n, &mut self.calls).map_err(|m| Signal::Fail(format!("`t`: {m}"), Vec::new()))
+        task(n, &mut self.calls).map_err(|m| failed(&m))
     }
 
     /// The pipeline `down`, which calls itself.
@@ -601,7 +615,7 @@ fn interpret(text: &str, input: &[(Name, Data)]) -> Option<Result<Data, (String,
     let mut interpreter = Interpreter { env, calls: 0, fuel: 5_000 };
     match interpreter.block(body.unwrap()) {
         Err(Signal::Return(v)) => Some(Ok(v)),
-        Err(Signal::Fail(message, others)) => Some(Err((message, others))),
+        Err(Signal::Fail(_, message, others)) => Some(Err((message, others))),
         Err(Signal::Tired) => None,
         Ok(()) | Err(Signal::Break | Signal::Continue) => panic!("not accepted"),
     }
@@ -943,8 +957,15 @@ impl Choices<'_> {
             13 | 14 => {
                 out.push_str("try ");
                 self.block(depth, in_loop, out);
-                out.push_str(["catch m ", "catch s "][self.below(2) as usize]);
+                let kind = self.below(4) as usize;
+                out.push_str(["catch m ", "catch s ", "catch error q ", "catch refusal q "][kind]);
+                if kind > 1 {
+                    out.push_str("{ let m = q.message; let s = q.code; if m != \"\" ");
+                }
                 self.block(depth, in_loop, out);
+                if kind > 1 {
+                    out.push_str("} ");
+                }
             }
             15 => {
                 let message = ["\"m\"", "f\"m{s}\"", "f\"{if true { \"m\" } else { s }}\""];

@@ -284,6 +284,26 @@ pub struct Memory {
     pub span: Span,
 }
 
+/// `catch name`, `catch error name` or `catch refusal name`.
+#[derive(Clone, Debug)]
+pub struct Catch {
+    /// Which errors it is for.
+    pub kind: CatchKind,
+    /// The variable.
+    pub name: Name,
+}
+
+/// See [`Catch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CatchKind {
+    /// Every error that may be caught; the variable is its message.
+    Any,
+    /// Errors of the program and of what it asked; the variable is `{code, message}`.
+    Error,
+    /// Those, and refusals.
+    Refusal,
+}
+
 /// `name: type` in a record type or a parameter list.
 #[derive(Clone, Debug)]
 pub struct Field {
@@ -659,7 +679,7 @@ pub enum StmtKind {
     /// `match e { a => { … } … }`
     Match(Expr, Vec<Arm>),
     /// `try { … } catch x { … }`
-    Try(Block, Name, Block),
+    Try(Block, Catch, Block),
     /// `assert e, "message";`
     Assert(Expr, Option<Template>),
     /// `guard x where e retry n;`

@@ -370,6 +370,12 @@ impl Parser<'_> {
                 "what holds of the values of a type stands after `where`: `type Share = Number where it >= 0 && it <= 1;`",
             );
         }
+        let is_caught = self.at >= 2 && self.text_of(self.tokens[self.at - 2]) == "catch";
+        if is_caught && what.starts_with("`{`") && self.now() == Token::Word {
+            return Some(
+                "errors of one kind are caught as `catch error e { … }`, and `e.code` says which it is",
+            );
+        }
         if is(":") && what.starts_with("`{`") {
             return Some("a block stands in braces: `if c { … }`");
         }
@@ -2000,8 +2006,17 @@ impl Parser<'_> {
                 let body = self.block("this `try`")?;
                 self.expect_word("catch", "and a name for the message after the block of `try`")
                     .then_some(())?;
+                // Either word alone is the name of a variable.
+                let kind = match (self.word_ahead(0), self.word_ahead(1)) {
+                    (Some("error"), Some(_)) => CatchKind::Error,
+                    (Some("refusal"), Some(_)) => CatchKind::Refusal,
+                    _ => CatchKind::Any,
+                };
+                if kind != CatchKind::Any {
+                    self.bump();
+                }
                 let name = self.name("a name for the message")?;
-                StmtKind::Try(body, name, self.block("this `catch`")?)
+                StmtKind::Try(body, Catch { kind, name }, self.block("this `catch`")?)
             }
             "assert" => {
                 self.bump();

@@ -420,7 +420,8 @@ impl Maker<'_> {
             12 => {
                 self.token("try");
                 self.block();
-                self.put("catch message");
+                let kind = self.below(4) as usize;
+                self.put(["catch message", "catch error", "catch error e", "catch refusal e"][kind]);
                 self.block();
             }
             13 => {
