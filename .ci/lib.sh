@@ -69,9 +69,10 @@ need() {
         # Restate's server, for tests of runs on an engine.
         restate)
             need node
-            npm install --silent --no-audit --no-fund --prefix "$tools/restate" @restatedev/restate-server@1.7.12
-            ENTAIL_RESTATE_SERVER=$(find "$tools/restate/node_modules/@restatedev" -name restate-server -type f -perm -1 -path '*/bin/*' -size +1M | head -n 1)
-            export ENTAIL_RESTATE_SERVER
+            local package
+            package=@restatedev/restate-server-$(node -p 'process.platform + "-" + process.arch')
+            npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$tools/restate" "$package@1.7.12"
+            export ENTAIL_RESTATE_SERVER="$tools/restate/node_modules/$package/bin/restate-server"
             ;;
         model)
             # A build without front ends is enough, unless there is one already.

@@ -154,14 +154,16 @@ impl EngineClient {
                     if status.is_success() {
                         return Ok(RunEnd::Done(serde_json::from_str(&text).unwrap_or(Json::String(text))));
                     }
-                    if let Some(info) = self.find(service, run).await?
-                        && info.status == "failed"
-                    {
-                        let outcome = self.state(service, run, OUTCOME).await?;
-                        let outcome = outcome.and_then(|text| serde_json::from_str(&text).ok());
-                        return Ok(RunEnd::Failed(said(&text, status), outcome));
+                    match self.find(service, run).await?.map(|info| info.status) {
+                        Some("failed") => {
+                            let outcome = self.state(service, run, OUTCOME).await?;
+                            let outcome = outcome.and_then(|text| serde_json::from_str(&text).ok());
+                            return Ok(RunEnd::Failed(said(&text, status), outcome));
+                        }
+                        // It was there when the wait began.
+                        None => return Err(Error::new(format!("the engine has no run `{run}` any more"))),
+                        Some(_) => tokio::time::sleep(LOOK).await,
                     }
-                    tokio::time::sleep(LOOK).await;
                 }
                 Err(e) if e.is_timeout() => {}
                 // A server that is starting again.
