@@ -58,7 +58,7 @@ pub struct Rule {
     pub level: Level,
     /// The defect in one line of semantics.
     pub meaning: &'static str,
-    /// Its page: what, why, a wrong and a right example.
+    /// Its page: what, why, a wrong and a right example. Empty in a module of WebAssembly.
     pub docs: &'static str,
     /// Reports its findings.
     pub(crate) check: Check,

@@ -188,7 +188,7 @@ pub(super) static RULE: Rule = Rule {{
     name: "{name}",
     level: Level::Warn,
     meaning: "TODO: the defect in one line of semantics",
-    docs: include_str!("../../../../{page}"),
+    docs: page!("../../../../{page}"),
     check: Check::Term(check),
 }};
 

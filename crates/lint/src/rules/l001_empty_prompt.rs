@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     name: "empty-prompt",
     level: Level::Error,
     meaning: "`llm \"\" θ` maps an input to whatever the model answers: the program does not state its task",
-    docs: include_str!("../../../../docs/rules/L001-empty-prompt.md"),
+    docs: page!("../../../../docs/rules/L001-empty-prompt.md"),
     check: Check::Term(check),
 };
 

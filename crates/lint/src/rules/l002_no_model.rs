@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "no-model",
     level: Level::Error,
     meaning: "`llm p θ` is a value only for a model θ: without one there is no model to call",
-    docs: include_str!("../../../../docs/rules/L002-no-model.md"),
+    docs: page!("../../../../docs/rules/L002-no-model.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "vacuous-loop",
     level: Level::Error,
     meaning: "`fix[0] e v` is `v`: the input comes back unchanged and no model is called",
-    docs: include_str!("../../../../docs/rules/L003-vacuous-loop.md"),
+    docs: page!("../../../../docs/rules/L003-vacuous-loop.md"),
     check: Check::Term(check),
 };
 

@@ -15,7 +15,7 @@ pub(super) static NO_BASE_CASE: Rule = Rule {
     name: "no-base-case",
     level: Level::Error,
     meaning: "no path through the body of `fix` returns without calling `self`, and the source states no bound",
-    docs: include_str!("../../../../docs/rules/L004a-no-base-case.md"),
+    docs: page!("../../../../docs/rules/L004a-no-base-case.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| l.is_endless() && !is_endless_group(context.code(), l)) {
             let message = "this loop never ends: every path through it calls it again";
@@ -31,7 +31,7 @@ pub(super) static FORCED_TRUNCATION: Rule = Rule {
     name: "forced-truncation",
     level: Level::Warn,
     meaning: "no path through the body of `fix[n]` returns without calling `self`, so only the bound n ends it",
-    docs: include_str!("../../../../docs/rules/L004b-forced-truncation.md"),
+    docs: page!("../../../../docs/rules/L004b-forced-truncation.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| endless(l) && l.is_stated()) {
             let steps = match l.bound {
@@ -58,7 +58,7 @@ pub(super) static FRAMEWORK_ENDS_LOOP: Rule = Rule {
     name: "framework-ends-loop",
     level: Level::Info,
     meaning: "every path through the body of `fix` that returns without calling `self` is one that the framework adds",
-    docs: include_str!("../../../../docs/rules/L004c-framework-ends-loop.md"),
+    docs: page!("../../../../docs/rules/L004c-framework-ends-loop.md"),
     check: Check::Term(|rule, context, out| {
         let Some(how) = context.compiled.facts.ends_loops else { return };
         let by_framework =
@@ -74,7 +74,7 @@ pub(super) static TEXT_ENDS_LOOP: Rule = Rule {
     name: "text-ends-loop",
     level: Level::Info,
     meaning: "every path through the body of `fix` that returns without calling `self` depends on a test of the model's text",
-    docs: include_str!("../../../../docs/rules/L004d-text-ends-loop.md"),
+    docs: page!("../../../../docs/rules/L004d-text-ends-loop.md"),
     check: Check::Term(|rule, context, out| {
         for l in context.loops().iter().filter(|l| runs(l) && l.exits.is_some_and(|e| e.only_by_text())) {
             out.push(place(rule, context, l, "this loop ends only by the wording of a reply").help(

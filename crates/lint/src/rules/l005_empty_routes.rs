@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "empty-routes",
     level: Level::Error,
     meaning: "`case e of {}` has no branch to take, whatever `e` is: the run fails after the model was called",
-    docs: include_str!("../../../../docs/rules/L005-empty-routes.md"),
+    docs: page!("../../../../docs/rules/L005-empty-routes.md"),
     check: Check::Term(check),
 };
 

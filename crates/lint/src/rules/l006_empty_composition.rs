@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "empty-composition",
     level: Level::Error,
     meaning: "a chain of no stages is `λx. x`, and `par []` is `[]`: no model and no tool is called",
-    docs: include_str!("../../../../docs/rules/L006-empty-composition.md"),
+    docs: page!("../../../../docs/rules/L006-empty-composition.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unmatched-outcome",
     level: Level::Warn,
     meaning: "the labels that `e` can have and the branches of `case e` differ: a label without a branch ends the run there, a branch without a label is dead",
-    docs: include_str!("../../../../docs/rules/L007-unmatched-outcome.md"),
+    docs: page!("../../../../docs/rules/L007-unmatched-outcome.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unreachable-part",
     level: Level::Warn,
     meaning: "no path of edges leads from the first node to this one, so the term does not contain it",
-    docs: include_str!("../../../../docs/rules/L008-unreachable-part.md"),
+    docs: page!("../../../../docs/rules/L008-unreachable-part.md"),
     check: Check::Term(check),
 };
 

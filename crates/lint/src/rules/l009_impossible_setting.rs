@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "impossible-setting",
     level: Level::Warn,
     meaning: "θ of `llm p θ` is outside of what models are defined for: the call is refused, or the value is clamped silently",
-    docs: include_str!("../../../../docs/rules/L009-impossible-setting.md"),
+    docs: page!("../../../../docs/rules/L009-impossible-setting.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "guard-never-holds",
     level: Level::Warn,
     meaning: "no value satisfies P, so `guard e P retry n` fails after n + 1 attempts whatever `e` returns",
-    docs: include_str!("../../../../docs/rules/L010-guard-never-holds.md"),
+    docs: page!("../../../../docs/rules/L010-guard-never-holds.md"),
     check: Check::Term(check),
 };
 

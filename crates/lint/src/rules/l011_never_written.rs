@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "never-written",
     level: Level::Warn,
     meaning: "`recall k` finds what the store began with: nothing, for no `remember k` is in the program",
-    docs: include_str!("../../../../docs/rules/L011-never-written.md"),
+    docs: page!("../../../../docs/rules/L011-never-written.md"),
     check: Check::Term(check),
 };
 

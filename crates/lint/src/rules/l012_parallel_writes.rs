@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "parallel-writes",
     level: Level::Warn,
     meaning: "two branches of `par` contain `remember k`: which value k has afterwards depends on which of them is later",
-    docs: include_str!("../../../../docs/rules/L012-parallel-writes.md"),
+    docs: page!("../../../../docs/rules/L012-parallel-writes.md"),
     check: Check::Term(check),
 };
 

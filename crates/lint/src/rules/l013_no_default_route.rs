@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "no-default-route",
     level: Level::Warn,
     meaning: "`classify[…]` of a model's text fails for every other text, and `case` has no `_` branch to take it",
-    docs: include_str!("../../../../docs/rules/L013-no-default-route.md"),
+    docs: page!("../../../../docs/rules/L013-no-default-route.md"),
     check: Check::Term(check),
 };
 

@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unread-input",
     level: Level::Info,
     meaning: "the parameter does not occur in the body: the result is the same whatever is given for it",
-    docs: include_str!("../../../../docs/rules/L014-unread-input.md"),
+    docs: page!("../../../../docs/rules/L014-unread-input.md"),
     check: Check::Term(check),
 };
 

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "single-route",
     level: Level::Info,
     meaning: "`case e of {l ⇒ a}` is `a` or an error, whatever `e` is: the model decides nothing",
-    docs: include_str!("../../../../docs/rules/L015-single-route.md"),
+    docs: page!("../../../../docs/rules/L015-single-route.md"),
     check: Check::Term(check),
 };
 

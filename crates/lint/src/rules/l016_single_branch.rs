@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "single-branch",
     level: Level::Info,
     meaning: "`par [e]` is `[e]`: nothing runs beside it",
-    docs: include_str!("../../../../docs/rules/L016-single-branch.md"),
+    docs: page!("../../../../docs/rules/L016-single-branch.md"),
     check: Check::Term(check),
 };
 

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     name: "default-bound",
     level: Level::Warn,
     meaning: "n of `fix[n]` is not in the source, so what the loop may cost changes with the framework's version",
-    docs: include_str!("../../../../docs/rules/L017-default-bound.md"),
+    docs: page!("../../../../docs/rules/L017-default-bound.md"),
     check: Check::Term(check),
 };
 

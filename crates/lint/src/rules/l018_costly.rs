@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "costly-run",
     level: Level::Warn,
     meaning: "the cost bound of the term (loops multiplied, branches by their maximum) is above the threshold for a run",
-    docs: include_str!("../../../../docs/rules/L018-costly-run.md"),
+    docs: page!("../../../../docs/rules/L018-costly-run.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "ungiven-tool",
     level: Level::Info,
     meaning: "the prompt of `llm p θ` names a tool that is not in θ: a model that follows it calls a tool that no branch handles",
-    docs: include_str!("../../../../docs/rules/L019-ungiven-tool.md"),
+    docs: page!("../../../../docs/rules/L019-ungiven-tool.md"),
     check: Check::Term(check),
 };
 

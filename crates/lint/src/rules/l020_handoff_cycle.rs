@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "handoff-cycle",
     level: Level::Warn,
     meaning: "`a` hands off to `b` and `b` to `a`: a recursion without an enclosing `fix[n]`, so no bound holds for it",
-    docs: include_str!("../../../../docs/rules/L020-handoff-cycle.md"),
+    docs: page!("../../../../docs/rules/L020-handoff-cycle.md"),
     check: Check::Term(check),
 };
 

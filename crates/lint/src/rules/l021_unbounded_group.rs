@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unbounded-group",
     level: Level::Error,
     meaning: "a `fix[∞]` over several agents has no path that returns without calling `self`: the group chat has neither end nor bound",
-    docs: include_str!("../../../../docs/rules/L021-unbounded-group.md"),
+    docs: page!("../../../../docs/rules/L021-unbounded-group.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "repeated-write",
     level: Level::Warn,
     meaning: "a `write` effect is inside a retry: an attempt that fails after the effect leaves it done, and the next attempt repeats it",
-    docs: include_str!("../../../../docs/rules/L022-repeated-write.md"),
+    docs: page!("../../../../docs/rules/L022-repeated-write.md"),
     check: Check::Term(check),
 };
 

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unreachable-end",
     level: Level::Error,
     meaning: "each node that is reached has a successor: the `fix` that the cycle becomes has no branch that returns",
-    docs: include_str!("../../../../docs/rules/L023-unreachable-end.md"),
+    docs: page!("../../../../docs/rules/L023-unreachable-end.md"),
     check: Check::Term(check),
 };
 

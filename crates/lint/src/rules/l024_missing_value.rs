@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "missing-value",
     level: Level::Warn,
     meaning: "a part of the text is a variable that nothing binds: the model sees a prompt with a gap, or the run fails",
-    docs: include_str!("../../../../docs/rules/L024-missing-value.md"),
+    docs: page!("../../../../docs/rules/L024-missing-value.md"),
     check: Check::Term(check),
 };
 

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unaccepted-output",
     level: Level::Warn,
     meaning: "in `e1 >> e2` the output type of `e1` and the input type of `e2` have no value in common: the run fails between them",
-    docs: include_str!("../../../../docs/rules/L025-unaccepted-output.md"),
+    docs: page!("../../../../docs/rules/L025-unaccepted-output.md"),
     check: Check::Term(check),
 };
 

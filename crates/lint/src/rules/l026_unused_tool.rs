@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unused-tool",
     level: Level::Info,
     meaning: "the tool is declared, and neither in θ of an `llm p θ` nor applied anywhere in the term",
-    docs: include_str!("../../../../docs/rules/L026-unused-tool.md"),
+    docs: page!("../../../../docs/rules/L026-unused-tool.md"),
     check: Check::Term(check),
 };
 

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "refused-setting",
     level: Level::Warn,
     meaning: "θ of `llm p θ` has a setting that the model of θ is not defined for: each request fails, or the setting has no effect",
-    docs: include_str!("../../../../docs/rules/L027-refused-setting.md"),
+    docs: page!("../../../../docs/rules/L027-refused-setting.md"),
     check: Check::Term(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unknown-name",
     level: Level::Error,
     meaning: "the name resolves to nothing in the version of the package: the program raises before it asks a model",
-    docs: include_str!("../../../../docs/rules/L028-unknown-name.md"),
+    docs: page!("../../../../docs/rules/L028-unknown-name.md"),
     check: Check::Use(check),
 };
 

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "wrong-arguments",
     level: Level::Warn,
     meaning: "the call does not fit the signature in the version of the package: it raises, or an argument has no effect",
-    docs: include_str!("../../../../docs/rules/L029-wrong-arguments.md"),
+    docs: page!("../../../../docs/rules/L029-wrong-arguments.md"),
     check: Check::Use(check),
 };
 

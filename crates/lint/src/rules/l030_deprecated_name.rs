@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "deprecated-name",
     level: Level::Info,
     meaning: "the package says that a later version drops the name: the program then raises",
-    docs: include_str!("../../../../docs/rules/L030-deprecated-name.md"),
+    docs: page!("../../../../docs/rules/L030-deprecated-name.md"),
     check: Check::Use(check),
 };
 

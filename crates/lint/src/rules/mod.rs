@@ -2,6 +2,13 @@
 
 use super::Rule;
 
+/// The page of a rule. A module of WebAssembly has to be small, and nobody asks it for pages.
+macro_rules! page {
+    ($path:literal) => {
+        if cfg!(target_arch = "wasm32") { "" } else { include_str!($path) }
+    };
+}
+
 mod l001_empty_prompt;
 mod l002_no_model;
 mod l003_vacuous_loop;

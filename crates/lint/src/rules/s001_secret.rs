@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "secret-in-config",
     level: Level::Error,
     meaning: "a key is a literal of the program: whoever reads the file, a log or a trace of it has the key",
-    docs: include_str!("../../../../docs/rules/S001-secret-in-config.md"),
+    docs: page!("../../../../docs/rules/S001-secret-in-config.md"),
     check: Check::File(check),
 };
 

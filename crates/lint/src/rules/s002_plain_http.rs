@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "plain-http",
     level: Level::Warn,
     meaning: "a request and its response cross networks unencrypted: their integrity and secrecy are those of every network on the way",
-    docs: include_str!("../../../../docs/rules/S002-plain-http.md"),
+    docs: page!("../../../../docs/rules/S002-plain-http.md"),
     check: Check::File(check),
 };
 

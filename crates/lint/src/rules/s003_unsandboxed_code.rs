@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unsandboxed-code",
     level: Level::Warn,
     meaning: "a reply of a model is evaluated outside of the calculus, with every right of the process: no bound and no policy holds for it",
-    docs: include_str!("../../../../docs/rules/S003-unsandboxed-code.md"),
+    docs: page!("../../../../docs/rules/S003-unsandboxed-code.md"),
     check: Check::File(check),
 };
 

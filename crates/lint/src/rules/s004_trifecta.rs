@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     name: "lethal-trifecta",
     level: Level::Warn,
     meaning: "one conversation holds text from anyone, data that is not for everyone, and a channel outward: the text decides what goes out",
-    docs: include_str!("../../../../docs/rules/S004-lethal-trifecta.md"),
+    docs: page!("../../../../docs/rules/S004-lethal-trifecta.md"),
     check: Check::Term(check),
 };
 

@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     name: "bypassed-approval",
     level: Level::Warn,
     meaning: "the approval does not dominate the write: a path from the first node to the write does not go through it",
-    docs: include_str!("../../../../docs/rules/S005-bypassed-approval.md"),
+    docs: page!("../../../../docs/rules/S005-bypassed-approval.md"),
     check: Check::Term(check),
 };
 

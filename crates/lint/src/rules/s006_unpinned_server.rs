@@ -8,7 +8,7 @@ pub(super) static RULE: Rule = Rule {
     name: "unpinned-server",
     level: Level::Warn,
     meaning: "whoever publishes the next version decides what the tools do: the code that runs need not be the code that was reviewed",
-    docs: include_str!("../../../../docs/rules/S006-unpinned-server.md"),
+    docs: page!("../../../../docs/rules/S006-unpinned-server.md"),
     check: Check::File(check),
 };
 
