@@ -292,6 +292,50 @@ test("a call is approved with other arguments, whose types are checked", async (
   assert.deepEqual(faults, []);
 });
 
+test("a reply is shown while it arrives, and stays text", async () => {
+  const dir = folder();
+  const reply = JSON.stringify({ title: `The ${HOSTILE} hobbit`, year: 1937 });
+  const pieces = reply.match(/.{1,5}/gs);
+  // A model that writes on when it is told to.
+  let go;
+  const half = new Promise((resolve) => (go = resolve));
+  const model = createServer(async (request, response) => {
+    for await (const _ of request);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const says = (choice) => response.write(`data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`);
+    for (const [at, piece] of pieces.entries()) {
+      if (at === pieces.length - 2) await half;
+      says({ delta: { content: piece } });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    says({ delta: {}, finish_reason: "stop" });
+    response.end("data: [DONE]\n\n");
+  });
+  await new Promise((resolve) => model.listen(0, "127.0.0.1", resolve));
+  writeFileSync(join(dir, "book.agent"), `agent reader { tools: [], model: "slow", prompt: "You extract." }
+task extract(text: String) -> Obj{title: String, year: Number} by agent { prompt "{text}" }
+pipeline main(text: String) -> Number { let book = run extract with { text: text } by reader; return book.year; }
+`);
+  const settings = readFileSync(join(dir, "entail.toml"), "utf8");
+  writeFileSync(join(dir, "entail.toml"), `${settings}\n[models.slow]\nmodel = "m"\nbase_url = "http://127.0.0.1:${model.address().port}/v1"\n`);
+  const run = await began(dir, ["run", "book.agent", "--journal", "j", "a book"]);
+  const ended = new Promise((resolve) => run.once("exit", resolve));
+  await until(() => existsSync(join(dir, "j/live")));
+  const { link } = await ui(dir);
+  const { page, faults } = await open(link);
+  await page.getByRole("link", { name: "book.agent main" }).click();
+  const arriving = page.getByRole("region", { name: "Replies that arrive" });
+  await arriving.getByText(/So far: \{"title":"The .*\(writing title\)/).waitFor();
+  assert.match(await arriving.textContent(), /Arriving: .* for extract/);
+  assert.ok((await arriving.textContent()).includes("<script>"));
+  go();
+  assert.equal(await ended, 0);
+  await page.getByRole("heading", { name: "Result" }).waitFor();
+  await arriving.waitFor({ state: "hidden" });
+  assert.deepEqual(faults, []);
+  model.close();
+});
+
 test("whoever has no key of an approver is not asked, and is refused", async () => {
   const dir = folder({ key: false });
   ran(dir);

@@ -63,6 +63,7 @@ pub mod keyring;
 pub mod limits;
 #[cfg(feature = "frameworks")]
 pub mod lint;
+pub mod live;
 pub mod load;
 pub mod packages;
 pub mod partials;

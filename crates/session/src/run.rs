@@ -7,6 +7,7 @@ use crate::bound::{Pricing, of_run};
 use crate::error::Error;
 use crate::kept;
 use crate::limits::approval_lifetime;
+use crate::live::LiveReplies;
 use crate::load::{self, Kind, Runnable};
 use crate::preflight::{Gate, Refusal};
 use crate::settings::Settings;
@@ -204,6 +205,8 @@ pub struct PreparedRun {
     view: View,
     telemetry: Option<Telemetry>,
     run: String,
+    /// Replies that arrive, for pages that show the run.
+    live: Option<LiveReplies>,
     /// True if the run has an input.
     pub has_input: bool,
     /// True if questions wait in the journal for an answer from elsewhere.
@@ -387,6 +390,9 @@ impl Session {
             Some(kept) => kept.lock().unwrap_or_else(PoisonError::into_inner).id().to_string(),
             None => handlers.run.get_or_insert_with(runtime::new_run_id).clone(),
         };
+        // A page may show the run.
+        let live = journal.as_ref().and_then(|j| LiveReplies::of(j.mode.waiting_room()?, &run));
+        handlers.stream |= live.is_some();
         // The policy's output clearance bounds the local user, too.
         let output = policy.map_or(LabelSpec::TOP, |p| p.output.clone());
         let view = View::new(&config, &[&output]);
@@ -396,7 +402,7 @@ impl Session {
         // The bound is worth its analysis only where it is shown.
         let telemetry = telemetry.map(|t| t.limited(&limits).bounded(&of_run(&self.bound(code, has_input))));
         let machine = Machine::new(code.clone(), input, config);
-        Ok(PreparedRun { machine, handlers, limits, view, telemetry, run, has_input, waits_in_journal })
+        Ok(PreparedRun { machine, handlers, limits, view, telemetry, run, live, has_input, waits_in_journal })
     }
 
     /// Returns the desk where questions wait: in the journal, if the run has one and may wait.
@@ -425,13 +431,16 @@ impl PreparedRun {
         cancel: &CancellationToken,
         events: &mut (dyn FnMut(RunEvent<'_>) + Send),
     ) -> EndedRun {
-        let PreparedRun { machine, handlers, limits, mut view, telemetry, run, .. } = self;
+        let PreparedRun { machine, handlers, limits, mut view, telemetry, run, mut live, .. } = self;
         let mut telemetry = telemetry.map(|t| t.live(&run));
         let records = handlers.models.redactor().for_records();
         let mut each = |event: Event| {
             let kept = records.event(&event);
             if let Some(telemetry) = &mut telemetry {
                 telemetry.note(&kept);
+            }
+            if let Some(live) = &mut live {
+                live.note(&kept);
             }
             let shown = view.event(&kept);
             events(RunEvent { kept: &kept, shown: shown.as_deref(), records: &records });

@@ -115,6 +115,26 @@ export async function send<T>(path: string, body: unknown, method = "POST"): Pro
   return (reply.status === 204 ? null : JSON.parse(reply.text)) as T;
 }
 
+/** A reply that arrives. */
+export interface Arriving {
+  request: string;
+  model: string;
+  purpose: string | null;
+  label: unknown;
+  /** The end of the text, and the number of bytes before it. */
+  text: string;
+  before: number;
+  /** The typed value so far; `null` for a reply that is a text. */
+  value: unknown;
+  /** The way to the part that is being written; `null` if the value is whole. */
+  open: (string | number)[] | null;
+}
+
+/** The replies of a run that arrive. */
+export async function arriving(id: string): Promise<Arriving[]> {
+  return (await get<{ replies: Arriving[] }>(`/api/runs/${encodeURIComponent(id)}/live`)).replies;
+}
+
 export interface RunUpdate {
   revision: string;
   /** Number of lines that are as they were. */

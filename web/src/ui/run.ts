@@ -5,6 +5,7 @@ import type { About } from "../protocol.ts";
 import { RunPage } from "../runpage.ts";
 import type { Step } from "../steps.ts";
 import { type AboutUi, Refused, type RunUpdate, follow, program, run as fetched, send } from "./api.ts";
+import { followReplies } from "./arriving.ts";
 import { transport } from "./transport.ts";
 import { type View, failed, quoted, stateChip } from "./view.ts";
 
@@ -13,6 +14,7 @@ export function runView(main: HTMLElement, id: string, at: number | null, ui: Ab
   const live = h("p", { class: "muted", role: "status" });
   const body = h("section", { "aria-label": "Run" });
   const page = new RunPage(body, { fork: (step, item) => fork(step, item), program: () => program(id), open: transport().open });
+  const replies = followReplies(id, () => page.about.run?.state === "running");
   let revision: string | undefined;
   let isShown = false;
   let isBusy = false;
@@ -46,7 +48,7 @@ export function runView(main: HTMLElement, id: string, at: number | null, ui: Ab
   function shown(update: RunUpdate): void {
     if (!isShown || update.about.run?.state !== page.about.run?.state) heading(update.about);
     page.update(update.about, update.keep, update.lines);
-    if (!isShown) main.replaceChildren(head, live, body);
+    if (!isShown) main.replaceChildren(head, live, replies.element, body);
     isShown = true;
   }
 
@@ -146,6 +148,7 @@ export function runView(main: HTMLElement, id: string, at: number | null, ui: Ab
   void load();
   const close = () => {
     isClosed = true;
+    replies.close();
     stop();
   };
   return { title: "Run", close };

@@ -150,6 +150,7 @@ fn router(ui: Arc<Ui>, door: Arc<Door>) -> Router {
         .route("/api/runs", get(runs::list))
         .route("/api/runs/{run}", get(runs::show))
         .route("/api/runs/{run}/events", get(runs::events))
+        .route("/api/runs/{run}/live", get(runs::live))
         .route("/api/runs/{run}/page", get(runs::page))
         .route("/api/runs/{run}/program", get(runs::program))
         .route("/api/runs/{run}/fork", post(runs::fork))

@@ -11,6 +11,7 @@ use runtime::{RunCursor, RunFilter, RunInfo, RunStatus};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use session::kept::{KeptRun, Reader};
+use session::live::LiveReplies;
 use session::report::standing;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -164,6 +165,18 @@ pub(super) async fn events(
         return Ok(changes(last_event(&headers), move || Ok(ui.guard_revision())));
     };
     Ok(changes(last_event(&headers), move || revision(&ui.journal()?, &run)))
+}
+
+/// The replies of a run that arrive. Those of a process that is gone don't.
+pub(super) async fn live(State(ui): State<Arc<Ui>>, Path(run): Path<String>) -> Result<Json<Value>, Refusal> {
+    let live = aside(move || {
+        let run = ui.whole_name(&run)?;
+        Ok(match ui.journal()?.is_at_work(&run) {
+            true => LiveReplies::read(&ui.journal, &run),
+            false => json!({"replies": []}),
+        })
+    });
+    live.await.map(Json)
 }
 
 /// Query of a page: for whom it is.

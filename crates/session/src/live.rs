@@ -1,0 +1,238 @@
+//! Replies that arrive, beside the journal of their run, for a page that shows the run.
+//!
+//! Entry points: [`LiveReplies`], given the events of a run, and [`LiveReplies::read`].
+//!
+//! Invariant: it is an observation of a run and no part of it. It is in a file of its own, which no run reads
+//! and which is gone when the run has ended. What can't be written is not shown.
+//! Invariant: a file has the end of each reply that arrives, and is written a few times in a second at most.
+
+use crate::events::request;
+use crate::partials::Partials;
+use core_ir::Data;
+use machine::RequestId;
+use machine::partial::PartialValue;
+use runtime::{Asked, Event, JournalPlace};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Most bytes of a reply that are kept: its end.
+const MAX_BYTES: usize = 16 << 10;
+
+/// Most replies that are kept.
+const MAX_REPLIES: usize = 16;
+
+/// Most bytes of a file that is read.
+const MAX_FILE: u64 = 4 << 20;
+
+/// Shortest time between two writes.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The replies of a run that arrive.
+#[derive(Debug)]
+pub struct LiveReplies {
+    path: PathBuf,
+    replies: BTreeMap<RequestId, Arriving>,
+    partials: Partials,
+    written: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Arriving {
+    model: String,
+    purpose: Option<String>,
+    label: Data,
+    text: String,
+    /// Number of bytes before `text`.
+    before: usize,
+    value: Option<PartialValue>,
+}
+
+/// The file of a run; `None` for a journal that is no directory of this machine, or a name that is none.
+fn file(place: &JournalPlace, run: &str) -> Option<PathBuf> {
+    let is_name = !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric());
+    match place {
+        JournalPlace::Directory(dir) if is_name => Some(dir.join("live").join(format!("{run}.json"))),
+        _ => None,
+    }
+}
+
+impl LiveReplies {
+    /// The replies of a run of a journal; `None` if the journal is not in a directory.
+    pub fn of(place: &JournalPlace, run: &str) -> Option<LiveReplies> {
+        let path = file(place, run)?;
+        Some(LiveReplies { path, replies: BTreeMap::new(), partials: Partials::default(), written: None })
+    }
+
+    /// Takes note of an event, from which secrets have been removed.
+    pub fn note(&mut self, event: &Event) {
+        let partial = self.partials.note(event);
+        match event {
+            Event::Asked {
+                id, what: Asked::Model { model, purpose, .. }, answer, recorded: false, ..
+            } => {
+                if self.replies.len() < MAX_REPLIES {
+                    let (model, purpose) = (model.clone(), purpose.as_ref().map(ToString::to_string));
+                    let (label, text) = (answer.clone(), String::new());
+                    self.replies
+                        .insert(*id, Arriving { model, purpose, label, text, before: 0, value: None });
+                }
+            }
+            Event::Text { id, text } => {
+                let Some(reply) = self.replies.get_mut(id) else { return };
+                reply.text.push_str(text);
+                if reply.text.len() > 2 * MAX_BYTES {
+                    let surplus = reply.text.len() - MAX_BYTES;
+                    let from = reply.text.char_indices().map(|(at, _)| at).find(|at| *at >= surplus);
+                    let kept = reply.text.split_off(from.unwrap_or_default());
+                    reply.before += reply.text.len();
+                    reply.text = kept;
+                }
+                if let Some((_, value)) = partial {
+                    reply.value = Some(value);
+                }
+                if self.written.is_none_or(|written| written.elapsed() >= PAUSE) {
+                    self.write();
+                }
+            }
+            Event::Retry { id, .. } => {
+                if let Some(reply) = self.replies.get_mut(id) {
+                    (reply.text, reply.before, reply.value) = (String::new(), 0, None);
+                }
+            }
+            Event::Answered { id, .. } => {
+                if self.replies.remove(id).is_some() && self.written.is_some() {
+                    self.write();
+                }
+            }
+            Event::Asked { .. } | Event::Growing { .. } => {}
+        }
+    }
+
+    fn write(&mut self) {
+        self.written = Some(Instant::now());
+        let arriving = self.replies.iter().filter(|(_, reply)| !reply.text.is_empty());
+        let shown: Vec<Value> = arriving.map(|(id, reply)| reply.to_json(*id)).collect();
+        if shown.is_empty() {
+            return self.remove();
+        }
+        // What can't be written is not shown; the run has nothing to do with it.
+        let _ = self.replace(&json!({ "replies": shown }).to_string());
+    }
+
+    /// Writes the file so that nobody reads half of it.
+    fn replace(&self, text: &str) -> std::io::Result<()> {
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let new = self.path.with_extension("new");
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&new)?.write_all(text.as_bytes())?;
+        fs::rename(new, &self.path)
+    }
+
+    fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// The replies of a run that arrive, as JSON with `replies`: each with `request`, `model`, `purpose`,
+    /// `label`, `text`, the number of bytes `before` it, and the typed `value` with the way that is `open`.
+    /// Nothing if none does.
+    pub fn read(place: &JournalPlace, run: &str) -> Value {
+        let nothing = || json!({"replies": []});
+        let Some(path) = file(place, run) else { return nothing() };
+        if fs::metadata(&path).map_or(0, |about| about.len()) > MAX_FILE {
+            return nothing();
+        }
+        let read = fs::read_to_string(path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        read.filter(|read| read["replies"].is_array()).unwrap_or_else(nothing)
+    }
+}
+
+impl Drop for LiveReplies {
+    fn drop(&mut self) {
+        if self.written.is_some() {
+            self.remove();
+        }
+    }
+}
+
+impl Arriving {
+    fn to_json(&self, id: RequestId) -> Value {
+        json!({
+            "request": request(id), "model": self.model, "purpose": self.purpose, "label": self.label.to_json(),
+            "text": self.text, "before": self.before, "value": self.value.as_ref().map(|v| &v.value),
+            "open": self.value.as_ref().map(PartialValue::open_json),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use diagnostics::{FileId, Span};
+    use machine::Reply;
+    use runtime::{Answered, Finish, Tokens};
+
+    const ID: RequestId = RequestId { strand: 0, number: 1 };
+
+    #[test]
+    fn the_end_of_a_reply_is_there_until_it_is_answered() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = JournalPlace::Directory(dir.path().to_path_buf());
+        let mut live = LiveReplies::of(&place, "r1").unwrap();
+        live.note(&Event::Asked {
+            id: ID,
+            span: Span { file: FileId(0), start: 0, end: 0 },
+            channel: Data::list([]),
+            answer: Data::list([Data::str("U")]),
+            place: [0].into(),
+            what: Asked::Model {
+                model: "m".into(),
+                purpose: None,
+                agent: None,
+                messages: machine::Messages::default(),
+                tools: Vec::new(),
+                attempt: 0,
+                result: None,
+            },
+            why: Vec::new(),
+            recorded: false,
+        });
+        live.note(&Event::Text { id: ID, text: "The bees".into() });
+        let read = LiveReplies::read(&place, "r1");
+        assert_eq!(
+            (&read["replies"][0]["text"], &read["replies"][0]["label"]),
+            (&json!("The bees"), &json!(["U"]))
+        );
+        // An endless reply takes no more room.
+        for _ in 0..1000 {
+            live.note(&Event::Text { id: ID, text: "é".repeat(100) });
+        }
+        live.write();
+        let read = LiveReplies::read(&place, "r1");
+        let text = read["replies"][0]["text"].as_str().unwrap();
+        assert!(text.len() <= 2 * MAX_BYTES && text.ends_with("éé"));
+        assert_eq!(read["replies"][0]["before"].as_u64().unwrap() as usize + text.len(), 8 + 200_000);
+        for other in ["../r1", "", "r2"] {
+            assert_eq!(LiveReplies::read(&place, other), json!({"replies": []}), "{other}");
+        }
+        live.note(&Event::Answered {
+            id: ID,
+            what: Answered::Reply(Reply::Text("x".into())),
+            tokens: Tokens::default(),
+            usd: None,
+            finish: Finish::Other,
+            elapsed: Duration::ZERO,
+            stated: None,
+        });
+        assert_eq!(LiveReplies::read(&place, "r1"), json!({"replies": []}));
+        assert_eq!(fs::read_dir(dir.path().join("live")).unwrap().count(), 0);
+    }
+}
