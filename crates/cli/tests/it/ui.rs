@@ -223,7 +223,10 @@ fn an_approver_answers_once_and_nobody_else_does() {
     let (_, inbox) = browser.get("/api/approvals");
     let card = &inbox["approvals"][0];
     assert_eq!((&card["tool"], &card["run"], &card["n"]), (&json!("pay"), &json!(id), &json!(3)), "{inbox}");
-    assert_eq!(card["args"], json!([{"name": "to", "value": "bob", "label": ["U"]}]));
+    assert_eq!(
+        card["args"],
+        json!([{"name": "to", "value": "bob", "label": ["U"], "type": "Str", "schema": {"type": "string"}}])
+    );
     assert_eq!(card["because"]["parts"][0]["part"], "to", "{card}");
     assert!(card["why"].to_string().contains("the tool `page` answered"), "{card}");
     let path = format!("/api/approvals/{}", card["request"].as_str().unwrap());
