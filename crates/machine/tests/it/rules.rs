@@ -191,6 +191,56 @@ fn e_fix_unfolds_at_most_n_times_and_then_is_the_identity() {
     assert_eq!((counted(0), counted(3), counted(99)), ("10".into(), "7".into(), "0".into()));
 }
 
+/// `if v == 0 then v else step`.
+fn until_zero(b: &mut Builder, variable: &str, step: impl FnOnce(&mut Builder, TermId) -> TermId) -> TermId {
+    let v = b.var(variable, AT);
+    let zero = num(b, 0);
+    let is_zero = b.add(Term::Prim(Prim::Eq, vec![v, zero]), AT);
+    let (v, one) = (b.var(variable, AT), num(b, 1));
+    let less = b.add(Term::Prim(Prim::Sub, vec![v, one]), AT);
+    let step = step(b, less);
+    let v = b.var(variable, AT);
+    b.add(Term::If(is_zero, v, step, IfSugar::Plain), AT)
+}
+
+/// `(fix[9] (λs. λx. λy. if y == 0 then y else s 8 (y - 1))) 5 3`: the last function needs `s` and not `x`.
+#[test]
+fn e_fix_gives_itself_to_a_function_that_captures_only_that() {
+    let result = shown(|b| {
+        let body = until_zero(b, "y", |b, less| {
+            let (s, eight) = (b.var("s", AT), num(b, 8));
+            let s = b.app(s, eight, AT);
+            b.app(s, less, AT)
+        });
+        let f = ["y", "x", "s"].into_iter().fold(body, |body, name| b.abs(name, None, body, AT));
+        let f = b.add(Term::Fix { bound: Bound::Finite(9), origin: None, body: f }, AT);
+        let (five, three) = (num(b, 5), num(b, 3));
+        let f = b.app(f, five, AT);
+        b.app(f, three, AT)
+    });
+    assert_eq!(result, "0");
+}
+
+/// `(λg. (fix[9] g) 2) (λs. λx. if x == 0 then x else s (x - 1))`: of `g` nothing says that it is that of a
+/// fixpoint.
+#[test]
+fn e_fix_of_a_variable_calls_its_function() {
+    let result = shown(|b| {
+        let body = until_zero(b, "x", |b, less| {
+            let s = b.var("s", AT);
+            b.app(s, less, AT)
+        });
+        let g = ["x", "s"].into_iter().fold(body, |body, name| b.abs(name, None, body, AT));
+        let called = b.var("g", AT);
+        let f = b.add(Term::Fix { bound: Bound::Finite(9), origin: None, body: called }, AT);
+        let two = num(b, 2);
+        let applied = b.app(f, two, AT);
+        let f = b.abs("g", None, applied, AT);
+        b.app(f, g, AT)
+    });
+    assert_eq!(result, "0");
+}
+
 #[test]
 fn fuel_ends_every_run_and_cannot_be_caught() {
     let config = Config { fuel: 10_000, ..Config::default() };
