@@ -408,8 +408,12 @@ def test_an_approver_writes_other_arguments(tmp_path: Path) -> None:
     program = entail.load("pay.agent")
     assert program.run_sync({"to": "bob"}, tools=[pay], approver=lambda _: {"to": "carol"}) == "paid carol"
     for wrong, why in [({"to": 7}, "expected a string"), ({"whom": "eve"}, "no parameter `whom`")]:
+
+        def edited(_: Any, edit: Any = wrong) -> Any:
+            return edit
+
         with pytest.raises(entail.RunError) as raised:
-            program.run_sync({"to": "bob"}, tools=[pay], approver=lambda _, edit=wrong: edit)
+            program.run_sync({"to": "bob"}, tools=[pay], approver=edited)
         assert why in raised.value.message
 
 

@@ -45,8 +45,8 @@
 //! Invariant: what a driver can get wrong is a typed error: [`SettingsError`], [`load::Problem`],
 //! [`preflight::Refusal`], [`Error`].
 
-#[cfg(feature = "frameworks")]
 pub mod approvals;
+#[cfg(feature = "frameworks")]
 pub mod audit;
 pub mod bound;
 pub mod callers;

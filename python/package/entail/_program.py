@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Union, overload
@@ -227,7 +227,7 @@ class Program:
         )
         return Report(details["result"], usage, details["run"], details)
 
-    async def stream(self, input: Any = None, **how: Unpack[How]) -> AsyncIterator[dict[str, Any]]:
+    async def stream(self, input: Any = None, **how: Unpack[How]) -> AsyncGenerator[dict[str, Any], None]:
         """Runs a pipeline and gives its events as they happen; everything else is as in `report`.
 
         Events are those of `listener`. A reply that arrives is an event `text` for each piece, and `partial` for the typed value so far, with `value`

@@ -85,7 +85,7 @@ impl EngineQuestion {
         self.0.clone().waiting()
     }
 
-    /// An answer, signed with the key of an approver, as text for [`EngineQuestion::verdict`].
+    /// An answer, signed with the key of an approver, as text for the run, which reads it back.
     ///
     /// # Errors
     /// The question has expired, or the key is that of no approver.
