@@ -113,6 +113,6 @@ except KeyboardInterrupt:
         assert run.poll() is None, run.communicate()
     run.send_signal(signal.SIGINT)
     said, trouble = run.communicate()
-    assert (run.returncode, said, trouble) == (130, "interrupted\n", "")
+    assert (run.returncode, said, trouble) == (130, "interrupted\n", ""), trouble
     # The process has ended when the program goes on, not some time later.
     assert not Path(f"/proc/{(tmp_path / 'begun').read_text().strip()}").exists()
