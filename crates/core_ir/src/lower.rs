@@ -172,7 +172,7 @@ pub struct Instructions {
     targets: Vec<u32>,
     /// The function of each term that is one: an index into `functions`.
     numbers: Vec<u32>,
-    /// Those that are returned at once stand behind the one that returns them.
+    /// A function that another one returns at once comes after it.
     functions: Vec<Function>,
     root: u32,
 }

@@ -34,11 +34,6 @@ impl Argument<'_> {
     }
 }
 
-/// Something open, which a closing token ends.
-struct Frame<'a> {
-    call: Option<OpenCall<'a>>,
-}
-
 /// Returns the signatures of the innermost call around a place: of a declaration in one of these files, or of
 /// a function of the language, which may have several.
 pub(crate) fn signatures(text: &str, offset: usize, declared: &[Arc<str>]) -> Vec<Signature> {
@@ -103,26 +98,26 @@ fn parameters(label: &str, from: usize) -> Vec<Range> {
 fn call_at(text: &str, offset: usize) -> Option<OpenCall<'_>> {
     let tokens = lex(MAIN, text, 0, text.len()).tokens;
     let word = |t: &Lexed| text.get(t.start as usize..t.end as usize).unwrap_or_default();
-    let mut open: Vec<Frame<'_>> = Vec::new();
+    // What each open bracket calls, if it does.
+    let mut open: Vec<Option<OpenCall<'_>>> = Vec::new();
     for (i, token) in tokens.iter().enumerate() {
         if token.start as usize >= offset {
             break;
         }
         // A string that the cursor is in is part of its argument.
         match token.token {
-            Token::Punct("(") => open.push(Frame { call: called(&tokens[..i], &word) }),
-            Token::Punct("{") => open.push(Frame { call: with_record(&tokens[..i], &word) }),
-            Token::Punct("[") => open.push(Frame { call: None }),
+            Token::Punct("(") => open.push(called(&tokens[..i], &word)),
+            Token::Punct("{") => open.push(with_record(&tokens[..i], &word)),
+            Token::Punct("[") => open.push(None),
             Token::Punct(")" | "}" | "]") => _ = open.pop(),
-            Token::Punct(",") => match open.last_mut().and_then(|f| f.call.as_mut()).map(|c| &mut c.argument)
-            {
+            Token::Punct(",") => match open.last_mut().and_then(Option::as_mut).map(|c| &mut c.argument) {
                 Some(Argument::Position(n)) => *n += 1,
                 Some(Argument::Named(name)) => *name = None,
                 None => {}
             },
             Token::Word => {
                 if let Some(OpenCall { argument: Argument::Named(name @ None), .. }) =
-                    open.last_mut().and_then(|f| f.call.as_mut())
+                    open.last_mut().and_then(Option::as_mut)
                 {
                     *name = Some(word(token));
                 }
@@ -130,7 +125,7 @@ fn call_at(text: &str, offset: usize) -> Option<OpenCall<'_>> {
             _ => {}
         }
     }
-    open.iter().rev().find_map(|f| f.call)
+    open.into_iter().rev().flatten().next()
 }
 
 /// The call whose `(` follows these tokens: `name(`, and not `pipeline name(`.

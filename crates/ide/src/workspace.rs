@@ -332,8 +332,11 @@ impl Workspace {
     pub fn named(&self, text: &str) -> Vec<(Symbol, Location)> {
         let wanted = text.to_lowercase();
         let mut files: BTreeMap<String, Arc<str>> = BTreeMap::new();
-        for path in self.documents.keys() {
-            files.extend(self.around.files(Path::new(path)));
+        // The files of a project are read from the disk, and documents of one folder are of one project.
+        let paths = self.documents.keys().map(Path::new);
+        let one_of_each_folder: BTreeMap<_, _> = paths.map(|path| (path.parent(), path)).collect();
+        for path in one_of_each_folder.into_values() {
+            files.extend(self.around.files(path));
         }
         // Of what is open, the text that the editor has.
         let open = self.documents.iter().map(|(path, d)| (path.clone(), d.text.clone()));

@@ -300,7 +300,7 @@ pub enum CatchKind {
     Any,
     /// Errors of the program and of what it asked; the variable is `{code, message}`.
     Error,
-    /// Those, and refusals.
+    /// Refusals, too; the variable is `{code, message}`.
     Refusal,
 }
 
