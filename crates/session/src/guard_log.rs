@@ -80,7 +80,8 @@ impl GuardLog {
     fn add(&mut self, decision: &Value) {
         let text = |key: &str| decision[key].as_str().unwrap_or_default();
         let (id, time) = (text("session"), decision["time"].as_f64().unwrap_or_default());
-        let at = self.sessions.iter().position(|s| s.id == id).unwrap_or_else(|| {
+        // Mostly one of the last sessions goes on.
+        let at = self.sessions.iter().rposition(|s| s.id == id).unwrap_or_else(|| {
             self.sessions.push(GuardedSession {
                 id: id.into(),
                 servers: Vec::new(),

@@ -340,10 +340,10 @@ impl KeptRun {
         let numbers = recorder.numbers();
         let lines = with_records(lines, &numbers, records);
         let findings: Vec<Value> = found.iter().map(|d| render::json(&self.sources, d)).collect();
-        let about = json!({
-            "bound": as_json(&self.sources, report, bound)["bound"], "findings": findings,
-            "run": about(&self.info), "entail": self.version, "differs": differs,
-        });
+        let mut about = self.beginning();
+        about["bound"] = as_json(&self.sources, report, bound)["bound"].take();
+        about["findings"] = findings.into();
+        about["differs"] = json!(differs);
         RunDocument { about, lines, numbers }
     }
 

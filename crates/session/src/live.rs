@@ -176,7 +176,7 @@ impl Arriving {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use diagnostics::{FileId, Span};
+    use crate::partials::tests::asked;
     use machine::Reply;
     use runtime::{Answered, Finish, Tokens};
 
@@ -187,24 +187,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = JournalPlace::Directory(dir.path().to_path_buf());
         let mut live = LiveReplies::of(&place, "r1").unwrap();
-        live.note(&Event::Asked {
-            id: ID,
-            span: Span { file: FileId(0), start: 0, end: 0 },
-            channel: Data::list([]),
-            answer: Data::list([Data::str("U")]),
-            place: [0].into(),
-            what: Asked::Model {
-                model: "m".into(),
-                purpose: None,
-                agent: None,
-                messages: machine::Messages::default(),
-                tools: Vec::new(),
-                attempt: 0,
-                result: None,
-            },
-            why: Vec::new(),
-            recorded: false,
-        });
+        live.note(&asked(ID, Data::list([Data::str("U")]), None));
         live.note(&Event::Text { id: ID, text: "The bees".into() });
         let read = LiveReplies::read(&place, "r1");
         assert_eq!(

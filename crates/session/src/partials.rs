@@ -88,18 +88,23 @@ impl Partials {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use core_ir::{Data, Type};
     use diagnostics::{FileId, Span};
 
-    fn asked(id: RequestId) -> Event {
-        let item = Type::record([("name".into(), Type::Str), ("n".into(), Type::Num)]);
+    /// The type of the replies.
+    fn records() -> Type {
+        Type::list(Type::record([("name".into(), Type::Str), ("n".into(), Type::Num)]))
+    }
+
+    /// A question to a model, with the label of its answer, and its type.
+    pub(crate) fn asked(id: RequestId, answer: Data, result: Option<Type>) -> Event {
         Event::Asked {
             id,
             span: Span { file: FileId(0), start: 0, end: 0 },
             channel: Data::list([]),
-            answer: Data::list([]),
+            answer,
             place: [0].into(),
             what: Asked::Model {
                 model: "m".into(),
@@ -108,7 +113,7 @@ mod tests {
                 messages: machine::Messages::default(),
                 tools: Vec::new(),
                 attempt: 0,
-                result: Some(Type::list(item)),
+                result,
             },
             why: Vec::new(),
             recorded: false,
@@ -123,7 +128,7 @@ mod tests {
             let whole: Value = (0..items).map(item).collect();
             let text = whole.to_string();
             let mut partials = Partials::default();
-            partials.json(&asked(id));
+            partials.json(&asked(id, Data::list([]), Some(records())));
             let (mut told, mut last) = (0, Value::Null);
             for piece in text.as_bytes().chunks(3) {
                 let text = String::from_utf8(piece.to_vec()).unwrap();
@@ -141,7 +146,7 @@ mod tests {
     fn a_repetition_begins_anew_and_an_answer_ends_it() {
         let id = RequestId { strand: 7, number: 2 };
         let mut partials = Partials::default();
-        partials.json(&asked(id));
+        partials.json(&asked(id, Data::list([]), Some(records())));
         let mut says = |text: &str| partials.json(&Event::Text { id, text: text.into() });
         let open = says("[{\"name\": \"tea").unwrap();
         assert_eq!(

@@ -4,9 +4,10 @@
 //! those that differ from what it has.
 
 use super::{Refusal, Ui};
-use runtime::{Journal, JournalError};
+use runtime::{Journal, JournalError, RunInfo};
 use serde_json::{Value, json};
 use session::kept::{self, KeptRun, RunDocument};
+use session::report::standing;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of runs that are remembered.
@@ -62,10 +63,7 @@ impl Ui {
             return Ok(known);
         }
         let (_, document) = self.document(run)?;
-        let waiting = journal.waiting(Some(run))?;
-        let info = journal.run(run)?;
-        let mut about = document.about;
-        about["run"]["state"] = session::report::standing(&journal, &info, !waiting.is_empty()).into();
+        let about = with_state(&journal, &journal.run(run)?, document.about)?;
         let lines = texts(document.lines);
         let snapshot = Arc::new(Snapshot { run: run.into(), revision, about, lines });
         self.documents.add(snapshot.clone());
@@ -82,9 +80,7 @@ impl Ui {
         }
         let Some(kept) = KeptRun::open(&self.journal, run)? else { return Ok(None) };
         let lines = kept.first_lines(&self.journal, FIRST_LINES)?;
-        let mut about = kept.beginning();
-        about["run"]["state"] =
-            session::report::standing(&journal, &info, !journal.waiting(Some(run))?.is_empty()).into();
+        let about = with_state(&journal, &info, kept.beginning())?;
         let head = json!({"revision": "", "keep": 0, "about": about, "more": info.steps});
         Ok(Some(update_of(&head, &texts(lines))))
     }
@@ -112,6 +108,13 @@ impl Ui {
         let head = json!({"revision": now.revision, "keep": keep, "about": now.about});
         Ok(update_of(&head, now.lines.get(keep..).unwrap_or_default()))
     }
+}
+
+/// Adds the state of a run to the facts about it.
+fn with_state(journal: &Journal, info: &RunInfo, mut about: Value) -> Result<Value, JournalError> {
+    let waits = !journal.waiting(Some(&info.id))?.is_empty();
+    about["run"]["state"] = standing(journal, info, waits).into();
+    Ok(about)
 }
 
 /// A line about a run, and lines of its trace.
