@@ -401,6 +401,10 @@ impl Analysis {
         if spares {
             returned = self.taints.union(returned, v.label.hi);
         }
+        if decl.policy.is_some() {
+            // Its verdict may depend on any argument, and is a part of the label of what returns.
+            returned = self.taints.union(returned, passed);
+        }
         let mut verdict = Taint::NONE;
         if let Some(policy) = &decl.policy
             && !adds_no_label(policy)

@@ -362,6 +362,21 @@ fn an_argument_that_completes_a_call_is_not_in_the_label_of_its_result() {
     assert_eq!(result("{id: code, code: '1'}"), ("[\"U\"]".into(), "[\"U\"]".into()));
 }
 
+/// A generated program with such a policy returned what the analysis called trusted.
+#[test]
+fn a_policy_that_reads_an_argument_that_completes_a_call_labels_the_result() {
+    let result = |policy: &str| {
+        let text = format!(
+            "tool mail() -> Str read\n\
+             tool order(code: Str @ untrusted) -> Str @ [] write control ['U'] completes ['code'] policy {policy}\n\
+             let code = tool[mail] {{}} in tool[order] {{code: code}}"
+        );
+        let result = lam(&text, &Options::default()).result.expect("a result");
+        result.to_json().to_string()
+    };
+    assert_eq!(result("(\\a. a.code.value == '7')"), "[\"U\"]");
+}
+
 #[test]
 fn the_label_of_a_refused_argument_covers_what_its_set_compared() {
     // An error of the call passes a `try` that covers the bound alone.
