@@ -10,7 +10,7 @@
 use crate::error::Error;
 use serde_json::{Value as Json, json};
 use std::ffi::OsString;
-use std::fs::{File, create_dir_all, read_to_string, write};
+use std::fs::{File, create_dir_all, read_to_string, remove_dir_all, write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -96,6 +96,10 @@ impl LocalServer {
             Error::new(format!("cannot {what} `{}`: {e}", self.dir.display()))
         };
         create_dir_all(&self.dir).map_err(|e| unusable("make", e))?;
+        // A server that is killed leaves files in its temporary folder, which is thus one of its own.
+        let temporary = self.data().with_file_name("tmp");
+        let _ = remove_dir_all(&temporary);
+        create_dir_all(&temporary).map_err(|e| unusable("make", e))?;
         let log = File::create(self.dir.join("server.log")).map_err(|e| unusable("write to", e))?;
         let errors = log.try_clone().map_err(|e| unusable("write to", e))?;
         // Those who know the server by its addresses find it there again.
@@ -114,6 +118,7 @@ impl LocalServer {
             .arg(self.data())
             .env("RESTATE_ADMIN__BIND_PORT", admin.to_string())
             .env("RESTATE_INGRESS__BIND_PORT", ingress.to_string())
+            .env("TMPDIR", &temporary)
             .env("RESTATE_DISABLE_TELEMETRY", "true")
             .env("DO_NOT_TRACK", "1")
             .stdin(Stdio::null())

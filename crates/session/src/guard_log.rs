@@ -10,6 +10,12 @@ use crate::kept::RunDocument;
 use runtime::trace::VERSION;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that a [`FollowedGuardLog`] looks back at most.
+const LOOK_BACK: u64 = 64 << 20;
 
 /// Decisions of a file, by session.
 #[derive(Clone, Debug, Default)]
@@ -59,13 +65,17 @@ impl GuardLog {
     /// Reads the text of such a file. A last line that is not whole is left out.
     pub fn read(text: &str) -> GuardLog {
         let mut log = GuardLog::default();
+        log.read_more(text);
+        log
+    }
+
+    fn read_more(&mut self, text: &str) {
         for line in text.lines().filter(|l| !l.trim().is_empty()) {
             match serde_json::from_str::<Value>(line) {
-                Ok(decision) if is_decision(&decision) => log.add(&decision),
-                _ => log.foreign += 1,
+                Ok(decision) if is_decision(&decision) => self.add(&decision),
+                _ => self.foreign += 1,
             }
         }
-        log
     }
 
     /// The session whose identifier begins so, if it is only one.
@@ -109,6 +119,59 @@ impl GuardLog {
             _ => {}
         }
         session.steps.push(decision.clone());
+    }
+}
+
+/// A file of decisions that is being written. Each look at it reads what was added since the last one.
+///
+/// Invariant: it holds decisions of at most 128 MiB of the file. Of a longer one it knows the last ones.
+#[derive(Debug)]
+pub struct FollowedGuardLog {
+    path: PathBuf,
+    look_back: u64,
+    /// The part of the file that was read, in bytes.
+    from: u64,
+    to: u64,
+    log: GuardLog,
+}
+
+impl FollowedGuardLog {
+    /// Follows a file, which need not exist yet. Nothing is read until [`now`](Self::now).
+    pub fn new(path: PathBuf) -> FollowedGuardLog {
+        FollowedGuardLog { path, look_back: LOOK_BACK, from: 0, to: 0, log: GuardLog::default() }
+    }
+
+    /// The file that is followed.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The decisions until now. A line that is not whole yet is left for the next look.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn now(&mut self) -> io::Result<&GuardLog> {
+        let mut file = File::open(&self.path)?;
+        let size = file.metadata()?.len();
+        // A shorter file is another one.
+        let begins = self.to == 0 || size < self.to || size - self.from > 2 * self.look_back;
+        if begins {
+            self.from = size.saturating_sub(self.look_back);
+            self.to = self.from;
+            self.log = GuardLog::default();
+        }
+        file.seek(SeekFrom::Start(self.to))?;
+        let mut added = Vec::new();
+        file.take(size - self.to).read_to_end(&mut added)?;
+        let whole = added.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+        // The beginning of a line that began before.
+        let part = match begins && self.from > 0 {
+            true => added[..whole].iter().position(|b| *b == b'\n').map_or(0, |end| end + 1),
+            false => 0,
+        };
+        self.log.read_more(&String::from_utf8_lossy(&added[part..whole]));
+        self.to += whole as u64;
+        Ok(&self.log)
     }
 }
 
@@ -215,4 +278,58 @@ fn step(n: usize, decision: &Value, channel: &Value) -> [Value; 2] {
     };
     response[key] = said.into();
     [request, response]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn line(session: &str) -> String {
+        format!("{{\"time\":1.0,\"session\":\"{session}\",\"event\":\"made\",\"tool\":\"f\"}}\n")
+    }
+
+    fn made(log: &GuardLog) -> Vec<(&str, usize)> {
+        log.sessions.iter().map(|s| (&*s.id, s.made)).collect()
+    }
+
+    #[test]
+    fn a_followed_file_gives_what_was_added_since_the_last_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions.jsonl");
+        let mut followed = FollowedGuardLog::new(path.clone());
+        assert_eq!(followed.now().unwrap_err().kind(), io::ErrorKind::NotFound);
+        let (whole, half) = (line("a"), line("b"));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(whole.as_bytes()).unwrap();
+        file.write_all(&half.as_bytes()[..20]).unwrap();
+        assert_eq!(made(followed.now().unwrap()), [("a", 1)]);
+        file.write_all(&half.as_bytes()[20..]).unwrap();
+        assert_eq!(made(followed.now().unwrap()), [("a", 1), ("b", 1)]);
+        assert_eq!(made(followed.now().unwrap()), [("a", 1), ("b", 1)]);
+        // Another file under the same name.
+        std::fs::write(&path, line("c")).unwrap();
+        assert_eq!(made(followed.now().unwrap()), [("c", 1)]);
+    }
+
+    #[test]
+    fn the_last_decisions_of_a_long_file_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions.jsonl");
+        let size = line("00").len() as u64;
+        let mut followed = FollowedGuardLog::new(path.clone());
+        // Four lines and a part of the one before.
+        followed.look_back = 4 * size + 3;
+        let mut file = File::create(&path).unwrap();
+        let mut write = |sessions: std::ops::Range<u32>| {
+            sessions.for_each(|n| file.write_all(line(&format!("{n:02}")).as_bytes()).unwrap());
+        };
+        let first = |log: &GuardLog| (log.sessions[0].id.clone(), log.sessions.len(), log.foreign);
+        write(0..20);
+        assert_eq!(first(followed.now().unwrap()), ("16".into(), 4, 0));
+        write(20..23);
+        assert_eq!(first(followed.now().unwrap()), ("16".into(), 7, 0));
+        write(23..30);
+        assert_eq!(first(followed.now().unwrap()), ("26".into(), 4, 0));
+    }
 }

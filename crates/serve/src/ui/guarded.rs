@@ -1,6 +1,6 @@
 //! Sessions of a guard in the list of runs, from the file of its decisions.
 //!
-//! Invariant: the file is read again for each request, so what is shown is what was decided until then.
+//! Invariant: each request looks at the file, so what is shown is what was decided until then.
 
 use super::documents::update_of;
 use super::{Refusal, Ui};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use session::guard_log::{GuardLog, GuardedSession};
 use session::kept::RunDocument;
 use session::load::reason;
+use std::sync::PoisonError;
 
 /// Beginning of the names of sessions in the list of runs. Identifiers of runs are hexadecimal.
 const PREFIX: &str = "guard-";
@@ -18,31 +19,36 @@ const MAX_LISTED: usize = 100;
 impl Ui {
     /// Entries of the list of runs: the sessions of the file, the last ones first.
     pub(super) fn guarded(&self) -> Vec<Value> {
+        let listed = self.with_guard_log(|log| {
+            let mut sessions: Vec<&GuardedSession> = log.sessions.iter().collect();
+            sessions.sort_by(|a, b| b.last.total_cmp(&a.last));
+            sessions.into_iter().take(MAX_LISTED).map(entry).collect()
+        });
         // A file that cannot be read has no sessions; showing one says why.
-        let Ok(log) = self.guard_log() else { return Vec::new() };
-        let mut sessions: Vec<&GuardedSession> = log.sessions.iter().collect();
-        sessions.sort_by(|a, b| b.last.total_cmp(&a.last));
-        sessions.into_iter().take(MAX_LISTED).map(entry).collect()
+        listed.unwrap_or_default()
     }
 
-    fn guard_log(&self) -> Result<GuardLog, Refusal> {
+    fn with_guard_log<T>(&self, look: impl FnOnce(&GuardLog) -> T) -> Result<T, Refusal> {
         let none = || Refusal::NotFound("no file of a guard's decisions was given".into());
-        let path = self.guard_log.as_ref().ok_or_else(none)?;
-        let unread = |e| Refusal::NotFound(format!("`{}` cannot be read: {}", path.display(), reason(&e)));
-        let bytes = std::fs::read(path).map_err(unread)?;
-        Ok(GuardLog::read(&String::from_utf8_lossy(&bytes)))
+        let followed = self.guard_log.as_ref().ok_or_else(none)?;
+        // A look that panicked has left what was read before.
+        let mut followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = followed.path().display().to_string();
+        let unread = |e| Refusal::NotFound(format!("`{path}` cannot be read: {}", reason(&e)));
+        Ok(look(followed.now().map_err(unread)?))
     }
 
     /// A session as a run, if this is the name of one.
     pub(super) fn guarded_document(&self, run: &str) -> Option<Result<RunDocument, Refusal>> {
         let id = run.strip_prefix(PREFIX)?;
         let unknown = || Refusal::NotFound(format!("no session `{id}`"));
-        Some(self.guard_log().and_then(|log| {
-            let session = log.session(id).ok_or_else(unknown)?;
+        let document = self.with_guard_log(|log| {
+            let session = log.session(id)?;
             let mut document = session.document();
             document.about["run"] = entry(session);
-            Ok(document)
-        }))
+            Some(document)
+        });
+        Some(document.and_then(|found| found.ok_or_else(unknown)))
     }
 
     /// All of a session, as an update of a page.
@@ -57,7 +63,10 @@ impl Ui {
 
     /// A text that differs whenever something was decided.
     pub(super) fn guard_revision(&self) -> String {
-        let size = self.guard_log.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        let size = self.guard_log.as_ref().and_then(|followed| {
+            let followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
+            std::fs::metadata(followed.path()).ok()
+        });
         size.map_or_else(String::new, |m| m.len().to_string())
     }
 }

@@ -29,6 +29,7 @@ use machine::ErrorCode;
 use runtime::{Approvers, CancellationToken, Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
 use session::Session;
+use session::guard_log::FollowedGuardLog;
 use session::kept::RunDocument;
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -71,7 +72,7 @@ struct Ui {
     approvers: Approvers,
     export: fn(&RunDocument) -> Vec<u8>,
     named: String,
-    guard_log: Option<PathBuf>,
+    guard_log: Option<Mutex<FollowedGuardLog>>,
     documents: Documents,
     /// Held while a passphrase is tried, so that guesses wait for each other.
     unlocking: Mutex<()>,
@@ -119,6 +120,7 @@ impl UiServer {
         let token = door::fresh().map_err(Error::Randomness)?;
         let documents = Documents::default();
         let unlocking = Mutex::new(());
+        let guard_log = guard_log.map(|path| Mutex::new(FollowedGuardLog::new(path)));
         let ui = Ui { journal, session, approvers, export, named, guard_log, documents, unlocking };
         Ok(UiServer { listener, address, token, ui: Arc::new(ui) })
     }
