@@ -160,6 +160,8 @@ pub(super) struct Analysis {
     pub sites: BTreeMap<(Span, Sink), SiteState>,
     pub reclassified: BTreeMap<Span, ReclassifyState>,
     pub tries: BTreeMap<Span, TryState>,
+    /// Labels of errors that end the run wherever they happen.
+    pub last_error: Option<Range>,
 }
 
 /// Possible ends of a run.
@@ -202,6 +204,7 @@ impl Analysis {
             sites: BTreeMap::new(),
             reclassified: BTreeMap::new(),
             tries: BTreeMap::new(),
+            last_error: None,
         }
     }
 
@@ -214,6 +217,7 @@ impl Analysis {
             self.sites.clear();
             self.reclassified.clear();
             self.tries.clear();
+            self.last_error = None;
             let end = self.once(applied);
             if self.round >= MAX_ROUNDS {
                 self.give_up("it does not terminate");
@@ -255,6 +259,9 @@ impl Analysis {
             if let Some(v) = result {
                 self.escape(&v);
             }
+        }
+        if let Some(label) = self.last_error {
+            self.raise(&mut state, label);
         }
         End { result, error: state.error }
     }

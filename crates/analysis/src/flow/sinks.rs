@@ -366,7 +366,10 @@ impl Analysis {
             nothing_refused &= self.taints.surely_flows(found, strict);
             // Nobody is asked about an argument out of a set, which keeps its label.
             let by_set = if set.may_admit { self.taints.lattice.reclassify(top, strict) } else { strict };
-            let by_set = self.taints.within(found.hi, by_set);
+            // Nothing is refused only if the record is within the bounds, too, unless it is within that of
+            // the control.
+            let compared = if planned { self.taints.union(found.hi, v.label.hi) } else { found.hi };
+            let by_set = self.taints.within(compared, by_set);
             unasked = self.taints.union(unasked, by_set);
             let within = self.taints.within(found.hi, strict);
             let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
@@ -462,7 +465,19 @@ impl Analysis {
         let hi = self.taints.union(pc_hi, passed);
         let hi = self.taints.union(hi, verdict);
         let lo = self.taints.lattice.join(pc.lo, deep_lo);
-        self.raise(state, Range::new(lo, hi));
+        // A policy, a form or the readers of an argument refuse a call because of a part of it, and the error
+        // tells of no more than that.
+        let by_part = decl.policy.is_some()
+            || !decl.plain.is_empty()
+            || !decl.pattern.is_empty()
+            || !decl.includes.is_empty();
+        self.raise(state, Range::new(if by_part { pc.lo } else { lo }, hi));
+        if decl.at_most.is_some() {
+            let counted = self.join(pc, v.label);
+            if !self.surely_trusted(counted) {
+                self.use_up(&decl, pc, place);
+            }
+        }
         let missing = fields.as_ref().is_some_and(|fields| {
             !bare
                 && decl.params.iter().any(|p| {
@@ -505,6 +520,17 @@ impl Analysis {
             return Some(AbstractValue::data(self.confirmed(&decl, label, pc, unasked, v.label.hi)));
         }
         Some(result)
+    }
+
+    /// The calls that untrusted data may decide are used up. No program may catch that.
+    fn use_up(&mut self, decl: &ToolDecl, pc: Range, place: Span) {
+        let mut resolve = |spec| self.taints.lattice.resolve(spec).unwrap_or_default();
+        let control = resolve(&decl.control);
+        let bounds: Vec<Label> = decl.params.iter().map(|p| resolve(&p.bound)).collect();
+        let channel = bounds.into_iter().fold(control, |c, b| self.taints.lattice.join(c, b));
+        let at = self.exact(place, Cause::Control(decl.name.clone()), channel);
+        let label = self.join(pc, at);
+        self.last_error = Some(self.last_error.map_or(label, |other| self.taints.either(other, label)));
     }
 
     /// Bounds of the labels that arguments name, from below and from above.

@@ -392,3 +392,56 @@ fn the_label_of_a_refused_argument_covers_what_its_set_compared() {
     assert!(program("['U']", among));
     assert!(!program("['U', 'S']", among));
 }
+
+/// The error of a policy has the label of its verdict, that of a form the label of its argument. Either may
+/// be caught where an error that tells of all arguments passes.
+#[test]
+fn an_error_that_tells_of_a_part_of_a_call_may_be_caught() {
+    let handled = |decl: &str| {
+        let text = format!(
+            "tool mail() -> Str read\ntool hidden() -> Str @ secret read\ntool caught() -> Str @ trusted write\n\
+             tool order(to: Str @ untrusted, code: Str @ ['U', 'S']) -> Str write control ['U'] {decl}\n\
+             let m = tool[mail] {{}} in let h = tool[hidden] {{}} in\n\
+             try[['U']] tool[order] {{to: m, code: h}} catch e. tool[caught] {{}}"
+        );
+        !verdicts(&lam(&text, &Options::default()), "caught").is_empty()
+    };
+    assert!(!handled(""));
+    for decl in [
+        "policy (\\a. false)",
+        "policy (\\a. 1)",
+        "policy (\\a. fail 'x')",
+        "policy (\\a. a.nothing)",
+        "plain {to: 'no-links'}",
+        "pattern {to: '[0-9]+'}",
+    ] {
+        assert!(handled(decl), "{decl}");
+    }
+}
+
+/// The error ends the run, so that it tells whoever sees calls of the tool.
+#[test]
+fn used_up_calls_have_the_label_of_the_channel_and_pass_every_try() {
+    let error = |call: &str| {
+        let text = format!(
+            "tool mail() -> Str read\n\
+             tool order(to: Str @ ['U', 'S']) -> Str @ [] write at_most 1 control ['U', 'S']\n\
+             let m = tool[mail] {{}} in {call}"
+        );
+        lam(&text, &Options::default()).error.map(|label| label.to_json().to_string())
+    };
+    assert_eq!(error("tool[order] {to: m}").as_deref(), Some("[\"U\"]"));
+    let decided = "try[['U']] if m == 'a' then tool[order] {to: 'b'} else 'c' catch e. 'no'";
+    assert_eq!(error(decided).as_deref(), Some("[\"U\",\"S\"]"));
+}
+
+/// Nobody is asked about it, because the label of the planned arguments is within the bound of the value.
+#[test]
+fn a_planned_confirmation_that_nobody_was_asked_about_keeps_the_label_of_its_record() {
+    let text = "tool mail() -> Str read\n\
+         tool ok(value: Str @ untrusted) -> Str @ [] pure control [] approve if_refused confirm\n\
+         let m = tool[mail] {} in let p = args[ok] {value: 'x'} in\n\
+         let q = if m == 'a' then p else p in tool[ok] q";
+    let result = lam(text, &Options::default()).result.expect("a result");
+    assert_eq!(result.to_json().to_string(), "[\"U\"]");
+}

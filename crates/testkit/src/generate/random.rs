@@ -4,10 +4,10 @@
 use super::build::{FIELDS, PRELUDE, TAGS, role};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
-    Among, AmongSource, AnswerSink, Approve, Bound, Builder, Catches, Code, Comparison, Data, EffectClass,
-    EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure, ModelParams,
-    Name, Num, PartLabel, PartPath, Pattern, Plain, Pred, Prim, Principal, Principals, ResultParts, Schema,
-    SetStep, StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
+    ASK_VERDICT, Among, AmongSource, AnswerSink, Approve, Bound, Builder, Catches, Code, Comparison, Data,
+    EffectClass, EnumType, Globals, IfSugar, KeyDecl, LabelName, LabelSpec, Lattice, LatticeKind, Measure,
+    ModelParams, Name, Num, PartLabel, PartPath, Pattern, Plain, Pred, Prim, Principal, Principals,
+    ResultParts, Schema, SetStep, StoreDecl, Term, ToolDecl, ToolId, ToolParam, Type,
 };
 use diagnostics::{FileId, Span};
 use std::sync::Arc;
@@ -256,14 +256,36 @@ fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
     }
 }
 
-/// A number as the end of a loop that is decided by its argument, which has a label or is given.
+/// A number as the end of a loop that is decided by its last argument, which has a label or is given. The
+/// function of the loop may be in a variable, may have a label of its own, and may take an argument that it
+/// needs or not.
 fn counted_down(number: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
-    let (count, own) = (Ast::var(0), Ast::var(1));
+    let labeled = |rng: &mut Rng, e| node(Op::Relabel, [Ast::lit(label(rng, lattice)), e]);
+    let small = |rng: &mut Rng| Ast::lit(Num::from(rng.below(4) as i64));
+    let count = Ast::var(0);
     let less = node(Op::Prim(Prim::Lt), [count.clone(), Ast::lit(Num::from(rng.below(3) as i64))]);
     let next = node(Op::Prim(Prim::Sub), [count, Ast::lit(Num::ONE)]);
-    let body = node(Op::If, [less, number, node(Op::App, [own, next])]);
-    let functional = node(Op::Lam, [node(Op::Lam, [body])]);
-    let looped = node(Op::Fix(Bound::Finite(1 + rng.below(5) as u64)), [functional]);
+    let other =
+        rng.chance(50).then(|| if rng.chance(50) { labeled(rng, number.clone()) } else { small(rng) });
+    let (own, end) = match &other {
+        None => (Ast::var(1), number),
+        Some(_) => {
+            let given = if rng.chance(50) { Ast::var(1) } else { small(rng) };
+            (node(Op::App, [Ast::var(2), given]), if rng.chance(50) { Ast::var(1) } else { number })
+        }
+    };
+    let mut functional = node(Op::Lam, [node(Op::If, [less, end, node(Op::App, [own, next])])]);
+    for _ in 0..=usize::from(other.is_some()) {
+        functional = node(Op::Lam, [functional]);
+    }
+    if rng.chance(20) {
+        functional = labeled(rng, functional);
+    }
+    let bound = Op::Fix(Bound::Finite(1 + rng.below(5) as u64));
+    let looped = match rng.chance(30) {
+        true => node(Op::Let, [functional, node(bound, [Ast::var(0)])]),
+        false => node(bound, [functional]),
+    };
     let given = style.given.iter().take(style.deciding).position(|t| *t == Ty::Num);
     let begin = match given {
         // Behind the variable that holds the loop.
@@ -271,10 +293,53 @@ fn counted_down(number: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style,
             let variable = style.given.len() - which + usize::from(inner);
             Ast::var(u8::try_from(variable).unwrap_or(u8::MAX))
         }
-        _ => node(Op::Relabel, [Ast::lit(label(rng, lattice)), Ast::lit(Num::from(rng.below(4) as i64))]),
+        _ => {
+            let number = small(rng);
+            labeled(rng, number)
+        }
     };
-    let call = node(Op::App, [Ast::var(1), Ast::var(0)]);
+    let function = match other {
+        Some(other) => node(Op::App, [Ast::var(1), other]),
+        None => Ast::var(1),
+    };
+    let call = node(Op::App, [function, Ast::var(0)]);
     node(Op::Let, [looped, node(Op::Let, [begin, call])])
+}
+
+/// A number that a function of three arguments gives, of which the last one has captured some of the others,
+/// in any order. The function may get its arguments at once or one by one, and it or they may have labels.
+fn of_three(number: Ast, rng: &mut Rng, lattice: LatticeKind) -> Ast {
+    let labeled = |rng: &mut Rng, e| match rng.chance(40) {
+        true => node(Op::Relabel, [Ast::lit(label(rng, lattice)), e]),
+        false => e,
+    };
+    let (x, y) = (Ast::var(rng.below(3) as u8), Ast::var(rng.below(3) as u8));
+    let body = match rng.below(4) {
+        0 => x,
+        1 => node(Op::If, [node(Op::Prim(Prim::Lt), [x.clone(), y.clone()]), y, x]),
+        _ => node(Op::Prim(Prim::Sub), [x, y]),
+    };
+    let mut function = body;
+    for _ in 0..3 {
+        function = node(Op::Lam, [function]);
+    }
+    let mut args = [0, 1, 2].map(|_| match rng.chance(50) {
+        true => number.clone(),
+        false => Ast::lit(Num::from(rng.below(9) as i64)),
+    });
+    for arg in &mut args {
+        *arg = labeled(rng, arg.clone());
+    }
+    // Held by a variable with this many arguments, which are literals.
+    let held = rng.below(4);
+    let mut call = labeled(rng, function);
+    for (i, arg) in args.into_iter().enumerate() {
+        if i == held {
+            call = node(Op::Let, [call, labeled(rng, Ast::var(0))]);
+        }
+        call = node(Op::App, [call, arg]);
+    }
+    call
 }
 
 /// Sometimes a test of what decides in programs of this style, below `inner` binders.
@@ -315,6 +380,7 @@ fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: 
                     let list = node(Op::List, [node(Op::App, [node(Op::Tool(0), []), number])]);
                     return node(Op::Index, [list, Ast::lit(Num::ZERO)]);
                 }
+                20..30 => return of_three(number, own, lattice),
                 _ => {}
             }
             let body = match rng.below(4) {
@@ -392,6 +458,7 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
     }
     if style.parts {
         add_completing(rng, &mut tools);
+        add_verdicts(rng, &mut tools, style.approve);
     }
     if style.parts && lattice == LatticeKind::SourcesReaders {
         add_includes(rng, &mut tools);
@@ -755,6 +822,29 @@ fn add_completing(rng: &mut Rng, tools: &mut [ToolDecl]) {
         let form = Pattern::new("[0-9]+|[a-m]*").expect("a pattern");
         tool.completes = completes.into();
         tool.pattern = forms.into_iter().map(|name| (name, form.clone())).collect();
+    }
+}
+
+/// Some policies refuse or fail whatever they get, and some leave calls to a person.
+fn add_verdicts(rng: &mut Rng, tools: &mut [ToolDecl], approve: bool) {
+    // Numbers of their own, so that the rest does not depend on them.
+    let mut rng = Rng::new(rng.0.rotate_left(37));
+    for tool in tools.iter_mut().filter(|t| t.policy.is_some()) {
+        if rng.chance(60) {
+            continue;
+        }
+        let mut b = Builder::new();
+        let body = match rng.below(4) {
+            0 if approve => b.add(Term::Tag(ASK_VERDICT.into(), None), NOWHERE),
+            0 | 1 => b.lit(false, NOWHERE),
+            2 => b.lit("why", NOWHERE),
+            _ => {
+                let why = b.lit("why", NOWHERE);
+                b.add(Term::Fail(why), NOWHERE)
+            }
+        };
+        let f = b.abs("a", None, body, NOWHERE);
+        tool.policy = Some(Arc::new(b.finish(f, &Globals::none()).expect("a closed function")));
     }
 }
 
@@ -1830,7 +1920,12 @@ impl Making<'_> {
         let call = match self.rng.chance(40) {
             true => {
                 let l = shifted(self.label(1));
-                node(Op::Try(Catches::All), [l, call, Ast::lit(Num::ONE)])
+                // So is a call that is made then.
+                let handler = match !self.in_code && self.rng.chance(30) {
+                    true => node(Op::App, [node(Op::Tool(0), []), Ast::lit(Num::ONE)]),
+                    false => Ast::lit(Num::ONE),
+                };
+                node(Op::Try(Catches::All), [l, call, handler])
             }
             false => call,
         };

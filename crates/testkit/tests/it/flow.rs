@@ -160,6 +160,14 @@ proptest! {
         holds_caught_or_not(&program)?;
     }
 
+    /// Only where one branch runs at a time do tools limit calls.
+    #[test]
+    fn flow_claims_hold_for_programs_in_order(
+        program in programs(Style { in_order: true, parts: true, ..style() })
+    ) {
+        holds_caught_or_not(&program)?;
+    }
+
     #[test]
     fn flow_claims_hold_for_wild_programs(program in programs(Style { wild: 50, ..style() })) {
         holds_caught_or_not(&program)?;
