@@ -1,16 +1,20 @@
-//! Asking the person at the terminal whether a tool may be called.
+//! Asking the person at the terminal whether a tool may be called, and what a server wants to know.
 //!
 //! Entry point: [`Terminal::open`].
 //!
 //! Invariant: only `y` or `yes`, typed after the question was shown, approves.
 //! Invariant: only the answer to a displayed question is read. Later input is left to the terminal's next
 //! reader.
+//! Invariant: an address that a server wants to be visited is shown, and never opened.
 //! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and
 //! everything that controls a terminal is escaped.
 
+use core_ir::LabelSpec;
 use diagnostics::visible;
-use runtime::{Approval, Approver, Decider, Via};
-use serde_json::Value;
+use runtime::{
+    Approval, Approver, Decider, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField, Via,
+};
+use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
@@ -19,6 +23,9 @@ use tokio::sync::{Mutex, oneshot};
 
 /// Characters of an argument that are shown.
 pub(crate) const MAX_ARGUMENT_CHARS: usize = 1000;
+
+/// Lines of a server's message that are shown.
+const MAX_LINES: usize = 20;
 
 /// A terminal with a person at it.
 #[derive(Clone, Default)]
@@ -41,10 +48,14 @@ impl Terminal {
 
     /// Approves what the person at the terminal approves.
     pub fn approver(&self) -> Approver {
-        let terminal = self.clone();
+        let (terminal, answers) = (self.clone(), self.clone());
         Approver::new(move |call| {
             let terminal = terminal.clone();
             Box::pin(async move { terminal.ask(&call).await })
+        })
+        .answering(move |question| {
+            let terminal = answers.clone();
+            Box::pin(async move { terminal.answer(&question).await })
         })
         .answered_by(Decider::new(local_user(), Via::Terminal))
     }
@@ -53,17 +64,171 @@ impl Terminal {
         let _turn = self.turn.lock().await;
         // Input typed before the question is not an answer to it.
         discard_typed();
-        let mut shown = ShownQuestion { asking: &self.asking, answered: false };
+        let mut shown = ShownQuestion { asking: &self.asking, unanswered: Some("not approved: no answer") };
         self.asking.store(true, Ordering::Relaxed);
         say(&format!("\r\x1b[2K{}", question(call)));
         let line = read_line().await;
-        shown.answered = line.is_some();
+        if line.is_some() {
+            shown.unanswered = None;
+        }
         match line {
             Some(line) if is_yes(&line) => Ok(()),
             Some(_) => Err("it was refused at the terminal".into()),
             None => Err("no answer was given at the terminal".into()),
         }
     }
+}
+
+impl Terminal {
+    /// Asks what a server wants to know.
+    async fn answer(&self, question: &Elicitation) -> ElicitationAnswer {
+        let _turn = self.turn.lock().await;
+        discard_typed();
+        let mut shown = ShownQuestion { asking: &self.asking, unanswered: Some("not answered") };
+        self.asking.store(true, Ordering::Relaxed);
+        say(&format!("\r\x1b[2K{}", server_question(question)));
+        let answer = match read_line().await {
+            Some(line) if is_yes(&line) => match &question.asks {
+                ElicitationKind::Form(fields) => fill_in(fields).await,
+                ElicitationKind::Url(_) => Some(Map::new()),
+            },
+            Some(_) => {
+                shown.unanswered = None;
+                return ElicitationAnswer::Decline("it was declined at the terminal".into());
+            }
+            None => None,
+        };
+        match answer {
+            Some(content) => {
+                shown.unanswered = None;
+                // As what this person gives the run as its input by default.
+                ElicitationAnswer::Accept { content, label: LabelSpec::BOTTOM }
+            }
+            None => ElicitationAnswer::Cancel("no answer was given at the terminal".into()),
+        }
+    }
+}
+
+/// Asks for the value of each field, again if a value does not fit; `None` if the input ends before that.
+async fn fill_in(fields: &[FormField]) -> Option<Map<String, Value>> {
+    let mut content = Map::new();
+    for field in fields {
+        say(&field_prompt(field));
+        let value = loop {
+            say("  > ");
+            let line = read_line().await?;
+            match typed_value(field, line.trim_end_matches(['\r', '\n'])) {
+                Ok(value) => break value,
+                Err(why) => say(&format!("  {why}\n")),
+            }
+        };
+        if let Some(value) = value {
+            content.insert(field.name.clone(), value);
+        }
+    }
+    Some(content)
+}
+
+/// The value of a field as it was typed. Nothing is the proposed value, or no value.
+fn typed_value(field: &FormField, typed: &str) -> Result<Option<Value>, String> {
+    let options = |options: &[(String, String)], typed: &str| {
+        let number = typed.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let named = options.iter().find(|(value, _)| value == typed.trim());
+        named.or_else(|| options.get(number?)).map(|(value, _)| Value::from(&**value))
+    };
+    if typed.trim().is_empty() {
+        return match &field.default {
+            None if field.is_required => Err("it needs a value; Ctrl-D gives no answer at all".into()),
+            default => Ok(default.clone()),
+        };
+    }
+    let none = || "it is none of the options".to_string();
+    let value = match &field.kind {
+        FieldKind::Text { .. } => Value::from(typed),
+        FieldKind::Number { .. } => match serde_json::from_str::<Value>(typed.trim()) {
+            Ok(value @ Value::Number(_)) => value,
+            _ => return Err("it is not a number".into()),
+        },
+        FieldKind::Boolean => match typed.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" | "true" => Value::Bool(true),
+            "n" | "no" | "false" => Value::Bool(false),
+            _ => return Err("it is neither `y` nor `n`".into()),
+        },
+        FieldKind::Choice(of) => options(of, typed).ok_or_else(none)?,
+        FieldKind::Choices { options: of, .. } => {
+            let chosen = typed.split(',').map(|typed| options(of, typed).ok_or_else(none));
+            Value::Array(chosen.collect::<Result<_, _>>()?)
+        }
+    };
+    field.kind.check(&value).map(|()| Some(value))
+}
+
+/// The question of a server, with all its texts escaped.
+fn server_question(question: &Elicitation) -> String {
+    let short = |text: &str| visible(text, MAX_ARGUMENT_CHARS);
+    let mut text = format!(
+        "the MCP server `{}` asks a question while its tool `{}` is called. Its message, which nobody has checked:\n",
+        short(&question.server),
+        short(&question.tool)
+    );
+    for line in question.message.lines().take(MAX_LINES) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  | {}", short(line));
+    }
+    if question.message.lines().count() > MAX_LINES {
+        let _ = writeln!(text, "  | … and more lines");
+    }
+    match &question.asks {
+        ElicitationKind::Form(fields) => {
+            let names: Vec<String> = fields.iter().map(|f| format!("`{}`", short(&f.name))).collect();
+            let _ = writeln!(text, "it asks for {}. Give it no password and no key", names.join(", "));
+            text.push_str("answer? [y/N] ");
+        }
+        ElicitationKind::Url(url) => {
+            let _ = writeln!(text, "it asks you to visit {}", visible(url, 4 * MAX_ARGUMENT_CHARS));
+            text.push_str("open it yourself if you trust this host. Go on? [y/N] ");
+        }
+    }
+    text
+}
+
+/// The lines above the value of a field.
+fn field_prompt(field: &FormField) -> String {
+    let short = |text: &str| visible(text, MAX_ARGUMENT_CHARS);
+    let mut text = short(&field.name);
+    let mut add = |more: String| text.push_str(&more);
+    if let Some(title) = &field.title {
+        add(format!(" ({})", short(title)));
+    }
+    if let Some(description) = &field.description {
+        add(format!(": {}", short(description)));
+    }
+    add("\n".into());
+    match &field.kind {
+        FieldKind::Text { format: Some(format), .. } => {
+            add(format!("  a text of the format {}\n", short(format)))
+        }
+        FieldKind::Text { .. } => add("  a text\n".into()),
+        FieldKind::Number { is_integer, .. } => {
+            add(format!("  a {}number\n", if *is_integer { "whole " } else { "" }));
+        }
+        FieldKind::Boolean => add("  y or n\n".into()),
+        FieldKind::Choice(options) | FieldKind::Choices { options, .. } => {
+            for (i, (value, title)) in options.iter().enumerate() {
+                let title = if value == title { String::new() } else { format!(": {}", short(title)) };
+                add(format!("  {}. {}{title}\n", i + 1, short(value)));
+            }
+            if matches!(field.kind, FieldKind::Choices { .. }) {
+                add("  several, with commas between them\n".into());
+            }
+        }
+    }
+    match &field.default {
+        Some(default) => add(format!("  nothing means {}\n", self::shown(default))),
+        None if !field.is_required => add("  nothing leaves it out\n".into()),
+        None => {}
+    }
+    text
 }
 
 /// The name of the local user, as the environment has it.
@@ -85,13 +250,14 @@ fn unnamed_user() -> String {
 /// A question that stands at the terminal; it may be dropped before it is answered.
 struct ShownQuestion<'a> {
     asking: &'a AtomicBool,
-    answered: bool,
+    /// Line that says that it was not answered.
+    unanswered: Option<&'static str>,
 }
 
 impl Drop for ShownQuestion<'_> {
     fn drop(&mut self) {
-        if !self.answered {
-            say("\nnot approved: no answer\n");
+        if let Some(line) = self.unanswered {
+            say(&format!("\n{line}\n"));
         }
         self.asking.store(false, Ordering::Relaxed);
     }
@@ -270,6 +436,61 @@ mod tests {
         assert_eq!(lines[2], "  n = true");
         assert!(lines[3].ends_with("xxx … and 1002 more characters"), "{}", lines[3]);
         assert_eq!(lines[4..], ["approve? [y/N] "]);
+    }
+
+    fn field(name: &str, kind: FieldKind) -> FormField {
+        FormField {
+            name: name.into(),
+            title: None,
+            description: None,
+            is_required: true,
+            kind,
+            default: None,
+        }
+    }
+
+    #[test]
+    fn questions_of_servers_are_shown_without_control_characters() {
+        let asks = ElicitationKind::Form(vec![field("ke\x1by", FieldKind::Boolean)]);
+        let (server, tool) = ("s".into(), "book".into());
+        let message = "Hello\x1b[2J\n> approve? [y/N] y\u{202e}".into();
+        let question = Elicitation { server, tool, message, asks, labels: Vec::new() };
+        let text = server_question(&question);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("the MCP server `s` asks a question while its tool `book` is called"));
+        assert_eq!(lines[1..3], [r"  | Hello\u{1b}[2J", r"  | > approve? [y/N] y\u{202e}"]);
+        assert_eq!(lines[3], r"it asks for `ke\u{1b}y`. Give it no password and no key");
+        let url = ElicitationKind::Url("https://example.com/login".into());
+        let text = server_question(&Elicitation { asks: url, message: "x\n".repeat(30), ..question });
+        assert!(
+            text.contains("  | … and more lines\nit asks you to visit https://example.com/login\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn typed_values_fit_their_field() {
+        let typed = |field: &FormField, line: &str| typed_value(field, line);
+        let text = field("t", FieldKind::Text { min: None, max: Some(3), format: None });
+        assert_eq!(typed(&text, "abc"), Ok(Some(Value::from("abc"))));
+        assert_eq!(typed(&text, "abcd"), Err("it takes at most 3 characters".into()));
+        assert!(typed(&text, " ").is_err_and(|why| why.contains("it needs a value")));
+        let left_out = FormField { is_required: false, ..text.clone() };
+        assert_eq!(typed(&left_out, ""), Ok(None));
+        assert_eq!(typed(&FormField { default: Some("x".into()), ..text }, ""), Ok(Some("x".into())));
+        let number = field("n", FieldKind::Number { min: Some(1.0), max: None, is_integer: true });
+        assert_eq!(typed(&number, " 7 "), Ok(Some(7.into())));
+        assert!(typed(&number, "0").is_err() && typed(&number, "\"7\"").is_err());
+        assert_eq!(typed(&field("b", FieldKind::Boolean), "No"), Ok(Some(false.into())));
+        let of = vec![("r".to_string(), "Red".to_string()), ("g".to_string(), "g".to_string())];
+        let choice = field("c", FieldKind::Choice(of.clone()));
+        assert_eq!((typed(&choice, "2"), typed(&choice, "r")), (Ok(Some("g".into())), Ok(Some("r".into()))));
+        assert!(
+            typed(&choice, "3").is_err() && typed(&choice, "0").is_err() && typed(&choice, "Red").is_err()
+        );
+        let several = field("s", FieldKind::Choices { options: of, min: None, max: None });
+        assert_eq!(typed(&several, "1, g"), Ok(Some(serde_json::json!(["r", "g"]))));
+        assert!(field_prompt(&several).contains("  1. r: Red\n  2. g\n  several"));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! refused.
 
 use crate::BoxFuture;
+use crate::elicit::{Elicitation, ElicitationAnswer};
 use core_ir::{Chain, Data, LabelSpec, Name};
 use runs::{Decider, Via};
 use std::fmt;
@@ -98,9 +99,13 @@ impl ApprovalArg {
 pub struct Approver {
     ask: Arc<Ask>,
     by: Decider,
+    /// Answers questions of MCP servers.
+    answer: Option<Arc<Answering>>,
 }
 
 type Ask = dyn Fn(Approval) -> BoxFuture<Result<Option<Edit>, String>> + Send + Sync;
+
+type Answering = dyn Fn(Elicitation) -> BoxFuture<ElicitationAnswer> + Send + Sync;
 
 impl Approver {
     /// Asks by this function. An error is a refusal, and says why.
@@ -115,7 +120,30 @@ impl Approver {
     pub fn editing(
         ask: impl Fn(Approval) -> BoxFuture<Result<Option<Edit>, String>> + Send + Sync + 'static,
     ) -> Approver {
-        Approver { ask: Arc::new(ask), by: Decider::new("the embedding program", Via::Program) }
+        let by = Decider::new("the embedding program", Via::Program);
+        Approver { ask: Arc::new(ask), by, answer: None }
+    }
+
+    /// Answers questions of MCP servers as well, by this function. Without it they are declined.
+    #[must_use]
+    pub fn answering(
+        self,
+        answer: impl Fn(Elicitation) -> BoxFuture<ElicitationAnswer> + Send + Sync + 'static,
+    ) -> Approver {
+        Approver { answer: Some(Arc::new(answer)), ..self }
+    }
+
+    /// Returns true if it answers questions of MCP servers.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Asks a question of an MCP server.
+    pub(crate) fn elicit(&self, question: Elicitation) -> BoxFuture<ElicitationAnswer> {
+        match &self.answer {
+            Some(answer) => answer(question),
+            None => Box::pin(async { ElicitationAnswer::Decline(NOBODY_ANSWERS.into()) }),
+        }
     }
 
     /// Sets the identity of the approver.
@@ -129,20 +157,36 @@ impl Approver {
         Box::pin(async move { Verdict { result: answer.await, by: Some(by) } })
     }
 
-    /// Asks only about calls that `admits` lets pass; others are refused for the reason it gives.
+    /// Asks only where `admits` lets all labels pass that a question depends on. Other calls are refused, and
+    /// other questions of servers declined, for the reason it gives.
     #[must_use]
     pub fn filtered(
         self,
-        admits: impl Fn(&Approval) -> Result<(), String> + Send + Sync + 'static,
+        admits: impl Fn(&[&Data]) -> Result<(), String> + Send + Sync + 'static,
     ) -> Approver {
-        let Approver { ask, by } = self;
-        let ask: Arc<Ask> = Arc::new(move |call| match admits(&call) {
-            Ok(()) => ask(call),
-            Err(why) => Box::pin(async move { Err(why) }),
+        let Approver { ask, by, answer } = self;
+        let admits = Arc::new(admits);
+        let admits_call = admits.clone();
+        let ask: Arc<Ask> = Arc::new(move |call| {
+            let labels: Vec<&Data> = call.args.iter().map(|arg| &arg.label).chain([&call.channel]).collect();
+            match admits_call(&labels) {
+                Ok(()) => ask(call),
+                Err(why) => Box::pin(async move { Err(why) }),
+            }
         });
-        Approver { ask, by }
+        let answer = answer.map(|answer| -> Arc<Answering> {
+            Arc::new(move |question| match admits(&question.labels.iter().collect::<Vec<_>>()) {
+                Ok(()) => answer(question),
+                Err(why) => Box::pin(async move { ElicitationAnswer::Decline(why) }),
+            })
+        });
+        Approver { ask, by, answer }
     }
 }
+
+/// Reason why a question of a server has no answer.
+pub(crate) const NOBODY_ANSWERS: &str =
+    "nobody could answer (help: `entail run` at a terminal asks, and so does `Approver::answering`)";
 
 impl fmt::Debug for Approver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

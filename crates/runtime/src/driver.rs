@@ -5,6 +5,7 @@ mod entered;
 use crate::approve::{Approval, ApprovalArg, Approver, Edit, Verdict as Decided};
 use crate::budget::{Budget, Reserve, Verdict, cost, most_cost};
 use crate::deadline::Clocks;
+use crate::elicit::Respondent;
 use crate::engine::EngineRun;
 use crate::event::{HandlerNote, HandlerNotes, Progress};
 use crate::history::{History, RequestLabels};
@@ -15,7 +16,7 @@ use crate::journal::{self, ApprovalDesk, Known, Recorded, RunStatus, Session, Sp
 use crate::partial::ProgressLog;
 use crate::provider::{self, Answer, ModelCall, Provider, Work};
 use crate::settings::Routed;
-use crate::tools::{ToolAnswer, ToolError};
+use crate::tools::{CallContext, ToolAnswer, ToolError};
 use crate::{Limits, Models, Stores, Tools};
 use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, ToolDecl, py};
 use entered::EnteredRequests;
@@ -31,7 +32,7 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -844,7 +845,8 @@ impl<'a> Driver<'a> {
                     return StartResult::Begun;
                 }
                 let key = request.call_id.map(|call| self.key(&tool.name, call));
-                if key.is_some()
+                let context = CallContext { key, person: self.respondent(id, request, tool) };
+                if context.key.is_some()
                     && let Some(session) = &self.handlers.journal
                     && let Some(noted) =
                         lock(session).begun(id, &request.call, &self.redactor().for_records())
@@ -854,14 +856,14 @@ impl<'a> Driver<'a> {
                         if let Err(why) = noted.wait().await {
                             return Completion::NotNoted(why);
                         }
-                        Completion::Tool(Box::new(match tools.call(prepared, &tool, args, key) {
+                        Completion::Tool(Box::new(match tools.call(prepared, &tool, args, context) {
                             Work::Now(result) => result,
                             Work::Later(result) => result.await,
                         }))
                     });
                     return StartResult::Begun;
                 }
-                match self.tools().call(prepared, tool, args.clone(), key) {
+                match self.tools().call(prepared, tool, args.clone(), context) {
                     Work::Now(result) => self.tool_answered(id, result, begun),
                     Work::Later(result) => {
                         let work = Portable::Tool(result);
@@ -1054,7 +1056,7 @@ impl<'a> Driver<'a> {
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
-        let ToolAnswer { result, label } = answer;
+        let ToolAnswer { result, label, person } = answer;
         let is_late = matches!(result, Err(ToolError::Late(_)));
         let result = match result {
             Ok(data) => Ok(self.redactor().data(&data)),
@@ -1071,11 +1073,16 @@ impl<'a> Driver<'a> {
             Ok(data) => Answered::Data(data.clone()),
             Err(e) => Answered::Failed(e.clone()),
         };
+        let label = label.map(|said| self.machine.lattice().in_terms(&said));
+        // The result may tell what a person has answered to the server.
+        let label = match (label, person) {
+            (Some(said), Some(person)) => Some(self.joined(&said, &person)),
+            (label, person) => label.or(person),
+        };
         let (response, stated) = match (label, result) {
             // Nothing has answered that could state a label.
             (_, Err(why)) if is_late => (Response::ToolTimeout(why), None),
             (Some(said), result) => {
-                let said = self.machine.lattice().in_terms(&said);
                 let stated = self.stated(&said);
                 (Response::LabeledTool(result, said), Some(stated))
             }
@@ -1153,6 +1160,34 @@ impl<'a> Driver<'a> {
             Response::LabeledTool(_, said) | Response::Edited { label: said, .. } => Some(self.stated(said)),
             _ => None,
         }
+    }
+
+    /// The label of data that depend on data of two labels.
+    fn joined(&self, a: &LabelSpec, b: &LabelSpec) -> LabelSpec {
+        let mut lattice = self.machine.lattice().clone();
+        let (a, b) = (lattice.resolve_or_top(a), lattice.resolve_or_top(b));
+        let joined = lattice.join(a, b);
+        LabelSpec::Exact(lattice.data_of(joined))
+    }
+
+    /// The person who answers questions of a tool's server while it is called, if there is one.
+    fn respondent(&self, id: RequestId, request: &Request, tool: &ToolDecl) -> Option<Arc<Respondent>> {
+        let approver = self.handlers.approver.as_ref().filter(|a| a.is_answering())?;
+        if !self.handlers.tools.is_of_server(tool) {
+            return None;
+        }
+        // The server knows the arguments, and answers with what it knows.
+        let RequestLabels { channel, answer, inputs } = self.labels(request);
+        Some(Arc::new(Respondent {
+            approver: approver.clone(),
+            id,
+            call: journal::shown_call(&request.call),
+            tool: tool.name.clone(),
+            labels: vec![channel, answer, inputs],
+            journal: self.handlers.journal.as_ref().map_or_else(Weak::new, Arc::downgrade),
+            redactor: self.redactor().for_records(),
+            asked: Mutex::default(),
+        }))
     }
 
     /// A label that an answer states, as the machine reads it.

@@ -520,14 +520,13 @@ fn open(
     }))
 }
 
-/// Restricts an approver to calls that it is cleared to see, with all their arguments.
+/// Restricts an approver to calls and questions of servers that it is cleared to see, with all that they show.
 fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
     let view = Arc::new(Mutex::new(View::new(config, &[output])));
-    approver.filtered(move |call| {
+    approver.filtered(move |labels| {
         // A view that another thread left in the middle of a label is as good as before.
         let mut view = view.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut labels = call.args.iter().map(|arg| &arg.label).chain([&call.channel]);
-        match labels.all(|label| view.admits(label)) {
+        match labels.iter().all(|label| view.admits(label)) {
             true => Ok(()),
             false => Err("no approver is cleared to see its arguments".into()),
         }

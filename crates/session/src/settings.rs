@@ -287,7 +287,8 @@ impl Settings {
         };
         let policy = file.policy.map(|p| dir.join(p));
         let (serve, callers, plan) = (file.serve, file.callers, file.plan);
-        let (mcp, lint, limits, retry_timeouts) = (file.mcp, file.lint, file.limits, file.retry_timeouts);
+        let (lint, limits, retry_timeouts) = (file.lint, file.limits, file.retry_timeouts);
+        let mcp = file.mcp.into_iter().map(|(name, server)| (name, server.within(&dir))).collect();
         let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
         let pins = read_lock(&lock)?;

@@ -17,6 +17,7 @@ mod guard_list;
 mod journal;
 mod lint;
 mod mcp;
+mod mcp_questions;
 mod pictures;
 mod plan;
 mod plan_bad_input;

@@ -18,6 +18,7 @@ mod budgets;
 mod changes;
 mod conversation;
 mod db;
+mod elicited;
 mod engine_question;
 mod kept;
 mod outcomes;
@@ -40,6 +41,7 @@ pub use place::{JournalPlace, journal_file};
 pub use playback::{AnswerRecord, Played};
 
 pub(crate) use conversation::{ConversationLinks, Conversations, Link, link};
+pub(crate) use elicited::{shown_call, token_of};
 pub(crate) use session::{Known, Recorded, Spent};
 pub use session::{Session, Unfinished};
 pub(crate) use wire::read_response;
@@ -515,6 +517,7 @@ impl Journal {
     fn is_as_written(&self, run: &str, counts: &mut Checked) -> Result<bool, DbError> {
         let mut whole =
             self.stored(run).is_ok() && self.changes(run).is_ok() && self.kept_program(run).is_ok();
+        whole &= elicited::of(&*self.db, run).is_ok();
         let messages = conversation::all_links(&*self.db, run)?;
         counts.messages += messages.len();
         let known = |link: &Link| *link == conversation::NONE || messages.contains_key(link);

@@ -2,6 +2,7 @@
 
 use super::conversation::{self, Conversations};
 use super::db::{Database, DbError, NewRun, RunLock, Statement};
+use super::elicited::{self, Elicited};
 use super::writer::{Row, Write, Writer, Written};
 use super::{
     Journal, JournalError, RunIdentity, RunStatus, Stored, changed_line, hash, new_id, now_millis, parse,
@@ -57,7 +58,7 @@ pub struct Session {
     /// Held while the run goes on; `None` in a replay.
     lock: Option<RunLock>,
     /// Writer of new records; `None` in a replay.
-    writer: Option<Writer>,
+    pub(super) writer: Option<Writer>,
     id: String,
     /// Start of the run, in milliseconds since 1970.
     created: i64,
@@ -75,6 +76,8 @@ pub struct Session {
     changed: HashSet<u64>,
     /// Requests that were in flight when the run was interrupted.
     interrupted: HashSet<RequestId>,
+    /// Answers of people for these requests.
+    pub(super) elicited: Elicited,
 }
 
 /// State of a request in a journal.
@@ -207,7 +210,9 @@ impl Journal {
         let (kept, policy) = (about.kept.as_deref(), policy_of(&about.settings, redactor));
         self.go_on(&id, then, (&now, kept, policy), redactor, &lock).map_err(|e| self.failed(&e))?;
         self.forget_nobody(&id, &lock)?;
+        let elicited = elicited::of(&*self.db, &id).map_err(|e| self.failed(&e))?;
         let mut session = self.session(id, Mode::Write, Some(lock))?;
+        session.elicited = elicited;
         session.unfinished = unfinished;
         if allow_changed {
             session.changed_to = i64::MAX;
@@ -319,6 +324,7 @@ impl Journal {
             conversations: Conversations::default(),
             changed: HashSet::new(),
             interrupted: HashSet::new(),
+            elicited: Elicited::default(),
         })
     }
 

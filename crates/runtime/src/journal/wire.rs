@@ -155,7 +155,7 @@ pub(super) fn response(r: &Response) -> Option<Json> {
 }
 
 /// A label that is stated with an answer.
-fn label_json(label: &LabelSpec) -> Json {
+pub(super) fn label_json(label: &LabelSpec) -> Json {
     match label {
         LabelSpec::Axes { untrusted, secret } => json!({"untrusted": untrusted, "secret": secret}),
         LabelSpec::Exact(data) => json!({ "exact": data_json(data) }),
@@ -163,7 +163,7 @@ fn label_json(label: &LabelSpec) -> Json {
 }
 
 /// Reads a label that is stated with an answer.
-fn read_label(label: &Json) -> Result<LabelSpec, String> {
+pub(super) fn read_label(label: &Json) -> Result<LabelSpec, String> {
     let is = |axis: &str| label.get(axis).and_then(Json::as_bool);
     match (label.get("exact"), is("untrusted"), is("secret")) {
         (Some(data), _, _) => {

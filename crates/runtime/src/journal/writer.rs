@@ -10,7 +10,7 @@
 use super::conversation::Conversations;
 use super::db::{self, Database, DbError, RunLock, Statement};
 use super::session::Spent;
-use super::{RunStatus, check, now_millis, signed, wire};
+use super::{RunStatus, check, elicited, now_millis, signed, wire};
 use crate::Redactor;
 use core_ir::Num;
 use machine::{Call, RequestId};
@@ -25,6 +25,8 @@ pub(super) enum Write {
     Entry { id: RequestId, call: Call, response: Option<Json>, spent: Box<Spent>, redactor: Redactor },
     /// A request that was recorded as in flight, and whose tool was not called.
     NotCalled { id: RequestId },
+    /// Answer of a person to a question of an MCP server.
+    Elicited { id: RequestId, token: String, answer: Json },
     /// End of the run.
     Ended { status: RunStatus, outcome: Json },
 }
@@ -171,6 +173,9 @@ impl Target {
                          WHERE run = ?1 AND strand = ?2 AND number = ?3 AND response IS NULL";
                     let delete = Statement::new(delete).with(&*self.run);
                     statements.push(delete.with(id.strand.cast_signed()).with(id.number));
+                }
+                Write::Elicited { id, token, answer } => {
+                    statements.push(elicited::insert(&self.run, *id, token, answer));
                 }
                 Write::Ended { status, outcome } => {
                     let end = "UPDATE runs SET status = ?2, outcome = ?3, ended = ?4 WHERE id = ?1";

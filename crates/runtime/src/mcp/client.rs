@@ -1,5 +1,6 @@
 //! Connections to servers, with what can happen to them.
 
+use super::host::{Host, OpenCall, capabilities, roots};
 use super::pins::{Pins, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
 use crate::process::{self, ProcessGroup, STDERR_TAIL};
@@ -9,8 +10,8 @@ use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ErrorCode, Implementation,
-    PaginatedRequestParams, ProtocolVersion, RequestMetaObject, Tool,
+    CallToolRequestParams, CallToolResponse, ClientConfig, ElicitRequestParams, ElicitationAction, ErrorCode,
+    Implementation, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService,
@@ -43,6 +44,16 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Maximum number of pages of tools that a server lists; it may begin another one below `MAX_LIST` bytes.
 const MAX_PAGES: usize = 100;
 const MAX_LIST: usize = 16 << 20;
+
+/// Error of the revision 2025-11-25: a person has to visit addresses before the call.
+const URL_NEEDED: i32 = -32042;
+
+/// Maximum number of times that a call is sent, because the server asks for something before its result.
+const MAX_ROUNDS: usize = 12;
+
+/// Wait before a call that a server wants to be repeated, doubled each time up to this power of two.
+const AGAIN: Duration = Duration::from_millis(50);
+const MAX_STATES: u32 = 5;
 
 /// Bytes allowed for the envelope of a result in a message.
 const FRAME: usize = 64 << 10;
@@ -125,7 +136,7 @@ impl Connections {
     ) -> Result<Vec<ServerTool>, String> {
         let declared = self.declared(server).map_err(|e| e.one_line())?;
         let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
-        let connected = Client::connect(declared, limits, hidden, limit).await;
+        let connected = Client::connect(server, declared, limits, hidden, limit, false).await;
         let client = connected.map_err(|e| format!("MCP server `{server}`: {}", e.one_line()))?;
         let tools = client.tools.iter().map(described).collect();
         client.close(true).await;
@@ -185,29 +196,37 @@ impl Connections {
         // The first caller connects; if that fails or is canceled, the next one tries again.
         let connected = cell.get_or_try_init(|| async {
             let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
-            Client::connect(declared, call.limits, call.hidden, limit).await
+            let asks = call.person.is_some();
+            Client::connect(server, declared, call.limits, call.hidden, limit, asks).await
         });
         let of_server = |why: String| format!("MCP server `{server}`: {why}");
         let client = connected.await.map_err(|e| e.map(of_server))?;
-        let answer = match timeout(call.limit, client.call(call, &self.pins)).await {
-            Ok(answer) => answer,
-            // Dropping the call has told the server to cancel it.
-            Err(_) => {
+        let open = client.service.service().open.begin(call.person.clone());
+        let answer = tokio::select! {
+            answer = client.call(call, &self.pins, &open.call) => answer,
+            // Dropping the call tells the server to cancel it.
+            () = open.call.too_long(call.limit) => {
                 // It may be stuck, and must not block other runs. It ends with its last call in flight.
                 if !std::ptr::eq(place, self) {
                     place.forget(server, &cell);
                 }
-                Err(ToolError::Late(format!("no result within {} s", call.limit.as_secs_f64())))
+                Err(ToolError::Late(format!("no result within {} s", call.limit.as_secs_f64())).into())
             }
         };
         let explained = |why: String| {
             // The declared name is in the message already.
             let tool =
                 if *call.tool == *call.decl.name { String::new() } else { format!(", tool `{}`", call.tool) };
-            format!("MCP server `{server}`{tool}: {why}")
+            open.call.explain(format!("MCP server `{server}`{tool}: {why}"))
         };
+        // The next call connects anew, even if the connection isn't known to be closed yet.
+        if matches!(&answer, Err(CallError { is_lost: true, .. })) {
+            place.forget(server, &cell);
+        }
+        let answer = answer.map_err(|e| e.error);
         let answer = answer.map_err(|e| e.map(explained))?;
-        Ok(ToolAnswer { result: answer.result.map_err(|e| e.map(explained)), label: answer.label })
+        let person = open.call.person();
+        Ok(ToolAnswer { result: answer.result.map_err(|e| e.map(explained)), label: answer.label, person })
     }
 
     /// Returns the cell of the connection to a server. A lost connection is replaced: its pending requests
@@ -251,9 +270,22 @@ impl Connections {
 /// A connected server. Dropping it kills its process.
 #[derive(Debug)]
 struct Client {
-    service: RunningService<RoleClient, ClientConfig>,
+    service: RunningService<RoleClient, Host>,
     process: Option<Process>,
     tools: Vec<Tool>,
+}
+
+/// Reason why a call has no result.
+struct CallError {
+    error: ToolError,
+    /// True if the connection is lost.
+    is_lost: bool,
+}
+
+impl<E: Into<ToolError>> From<E> for CallError {
+    fn from(error: E) -> CallError {
+        CallError { error: error.into(), is_lost: false }
+    }
 }
 
 /// A server that is a process of ours.
@@ -271,17 +303,20 @@ struct Process {
 }
 
 impl Client {
+    /// Connects to a server. `asks`: a person answers its questions.
     async fn connect(
+        server: &str,
         declared: &Declared,
         limits: &ToolLimits,
         hidden: &[String],
         limit: Duration,
+        asks: bool,
     ) -> Result<Client, ToolError> {
         let settings = &declared.settings;
         let most = limits.max_output.saturating_add(FRAME);
         let slow = || format!("it was not ready within {} s", limit.as_secs_f64());
         let mut info = ClientConfig::new(
-            ClientCapabilities::default(),
+            capabilities(!settings.roots.is_empty(), asks),
             Implementation::new("entail", env!("CARGO_PKG_VERSION")),
         );
         let before = ProtocolVersion::V_2025_11_25;
@@ -298,10 +333,16 @@ impl Client {
                 legacy_version: Some(before),
             },
         };
+        let host = Host {
+            server: server.into(),
+            config: info,
+            roots: roots(&settings.roots)?,
+            open: Arc::default(),
+        };
         let (service, process) = if let Some(words) = &settings.command {
             let (process, stdin, stdout) = start(words, &settings.env, hidden, most)?;
             let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(usize::MAX);
-            let service = match timeout(limit, info.serve_with_lifecycle(transport, lifecycle)).await {
+            let service = match timeout(limit, host.serve_with_lifecycle(transport, lifecycle)).await {
                 Ok(Ok(service)) => service,
                 Ok(Err(e)) => return Err(process.explain(start_problem(&e), lost_at_start(&e)).await.into()),
                 Err(_) => return Err(process.with_last_words(slow()).into()),
@@ -320,7 +361,7 @@ impl Client {
             let config =
                 StreamableHttpClientTransportConfig::with_uri(url.to_string()).max_sse_event_size(most);
             let transport = StreamableHttpClientTransport::with_client(http, config);
-            let service = timeout(limit, info.serve_with_lifecycle(transport, lifecycle)).await;
+            let service = timeout(limit, host.serve_with_lifecycle(transport, lifecycle)).await;
             (service.map_err(|_| slow())?.map_err(|e| start_problem(&e))?, None)
         };
         let mut client = Client { service, process, tools: Vec::new() };
@@ -337,14 +378,13 @@ impl Client {
 
     /// Explains why a request has no result, with the state of the server's process.
     async fn explain(&self, e: &ServiceError) -> String {
-        let lost = matches!(e, ServiceError::TransportClosed | ServiceError::TransportSend(_));
         match &self.process {
-            Some(process) if lost => process.explain(call_problem(e), lost).await,
+            Some(process) if is_lost(e) => process.explain(call_problem(e), true).await,
             _ => call_problem(e),
         }
     }
 
-    async fn call(&self, call: &McpCall<'_>, pins: &Pins) -> Result<ToolAnswer, ToolError> {
+    async fn call(&self, call: &McpCall<'_>, pins: &Pins, open: &OpenCall) -> Result<ToolAnswer, CallError> {
         let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
             return Err(no_such_tool(call.tool, &self.tools).into());
         };
@@ -380,20 +420,62 @@ impl Client {
             meta.insert("entail/idempotencyKey".into(), key.as_str().into());
             params.meta = Some(meta);
         }
-        match self.service.peer().call_tool_once(params).await {
-            Ok(CallToolResponse::Complete(done)) => Ok(ToolAnswer {
-                result: result::read(&done, &call.decl.result, call.limits.max_output)
-                    .map_err(ToolError::Failed),
-                label: result::label(&done),
-            }),
-            Ok(_) => Err("the server requests input beyond the arguments, which is not supported"
-                .to_string()
-                .into()),
-            Err(e) => Err(match self.tools_if_gone(call.tool, &e).await {
-                Some(now) => no_such_tool(call.tool, &now).into(),
-                None => self.explain(&e).await.into(),
-            }),
+        let mut states = 0;
+        for _ in 0..MAX_ROUNDS {
+            match self.service.peer().call_tool_once(params.clone()).await {
+                Ok(CallToolResponse::Complete(done)) => {
+                    return Ok(ToolAnswer {
+                        result: result::read(&done, &call.decl.result, call.limits.max_output)
+                            .map_err(ToolError::Failed),
+                        label: result::label(&done),
+                        person: None,
+                    });
+                }
+                Ok(CallToolResponse::InputRequired(needs)) => {
+                    if needs.input_requests.as_ref().is_none_or(|r| r.is_empty()) {
+                        // The server wants to be asked again, and not at once.
+                        tokio::time::sleep(AGAIN * 2_u32.pow(states)).await;
+                        states = (states + 1).min(MAX_STATES);
+                    }
+                    let responses = open.fulfill(self.service.service(), needs.input_requests).await;
+                    params.input_responses = responses.map_err(ToolError::Failed)?;
+                    params.request_state = needs.request_state;
+                }
+                Ok(_) => {
+                    return Err(
+                        ToolError::Failed("it answers with a task, which is not supported".into()).into()
+                    );
+                }
+                Err(ServiceError::McpError(e)) if e.code.0 == URL_NEEDED => {
+                    self.visit(&e, open).await?;
+                }
+                Err(e) => {
+                    return Err(match self.tools_if_gone(call.tool, &e).await {
+                        Some(now) => CallError::from(ToolError::from(no_such_tool(call.tool, &now))),
+                        None => CallError { error: self.explain(&e).await.into(), is_lost: is_lost(&e) },
+                    });
+                }
+            }
         }
+        Err(ToolError::Failed(format!("it has no result after {MAX_ROUNDS} rounds of requests")).into())
+    }
+
+    /// Asks the person to visit the addresses that a server needs to have been visited before a call.
+    async fn visit(&self, e: &rmcp::ErrorData, open: &OpenCall) -> Result<(), ToolError> {
+        let needs = e.data.as_ref().and_then(|data| data.get("elicitations")).and_then(Json::as_array);
+        let needs: Vec<ElicitRequestParams> =
+            needs.into_iter().flatten().filter_map(|n| serde_json::from_value(n.clone()).ok()).collect();
+        let failed = || ToolError::Failed(format!("the server refused: `{}`", clip(&e.message, 300)));
+        if needs.is_empty() {
+            return Err(failed());
+        }
+        for question in needs {
+            let answer = open.elicit(&self.service.service().server, question).await;
+            if answer.action != ElicitationAction::Accept {
+                return Err(failed());
+            }
+        }
+        Ok(())
     }
 
     /// Returns the server's current tools if it rejected a call because the tool is gone. The error code of
@@ -422,6 +504,11 @@ impl Client {
             }
         }
     }
+}
+
+/// Returns true if the connection to a server is lost.
+fn is_lost(e: &ServiceError) -> bool {
+    matches!(e, ServiceError::TransportClosed | ServiceError::TransportSend(_))
 }
 
 /// The mistake of declaring a tool that a server lacks.

@@ -5,14 +5,16 @@
 //! ([`Connections::sharing`]), unless its settings say `per_run`.
 //!
 //! Invariant: what a server sends is data: it is bounded in size, read as the declared type, and never
-//! followed as an instruction. Servers are offered no capability of ours (no sampling, no roots, no questions
-//! to the user).
+//! followed as an instruction. Servers may ask a person questions where one is there, and are told of the
+//! folders that their settings name. They are offered nothing else (no sampling).
 //! Invariant: a server's process gets no variable that holds a secret, except those that its settings name.
 
 #![cfg_attr(not(feature = "mcp"), allow(dead_code))]
 
 #[cfg(feature = "mcp")]
 mod client;
+#[cfg(feature = "mcp")]
+mod host;
 mod pins;
 #[cfg(feature = "mcp")]
 mod result;
@@ -25,6 +27,7 @@ use crate::tools::ToolLimits;
 use core_ir::{Data, Name, Stated, ToolDecl};
 use serde::Deserialize;
 use serde_json::Value as Json;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One `[mcp.NAME]` of `entail.toml`: a process that speaks MCP on its standard input and output, or an
@@ -50,6 +53,8 @@ pub struct McpServer {
     pub url: Option<String>,
     /// The variable that holds the key for the address, never the key.
     pub key_env: Option<String>,
+    /// Folders that it is told of. This gives it no access that it does not have.
+    pub roots: Vec<PathBuf>,
     /// Seconds until it must be ready; 60 without it, enough for package runners that download first.
     pub start_timeout: Option<f64>,
     /// True if each run has a process or a session of its own, even where runs share servers: for servers
@@ -95,6 +100,13 @@ const NEWEST: &str = "2026-07-28";
 const BEFORE: &str = "2025-11-25";
 
 impl McpServer {
+    /// With relative folders taken to be in this one.
+    #[must_use]
+    pub fn within(mut self, dir: &Path) -> McpServer {
+        self.roots.iter_mut().for_each(|root| *root = dir.join(&root));
+        self
+    }
+
     /// Describes the mistake in the entry, if there is one.
     pub(crate) fn problem(&self) -> Option<String> {
         let is_url = match (&self.command, &self.url) {
@@ -141,6 +153,8 @@ pub(crate) struct McpCall<'a> {
     pub(crate) hidden: &'a [String],
     /// The idempotency key.
     pub(crate) key: Option<String>,
+    /// Person who answers questions of the server.
+    pub(crate) person: Option<std::sync::Arc<crate::elicit::Respondent>>,
 }
 
 #[cfg(feature = "mcp")]

@@ -11,11 +11,12 @@ mod wasm;
 pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
 pub(crate) use runs::utc as utc_text;
 
+use crate::elicit::Respondent;
 use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
 use crate::process::look_up;
 use crate::provider::{BoxFuture, Work, script_in};
 use crate::{ConfigError, ConfigErrorKind, Environment, Redactor};
-use core_ir::{Data, Name, Stated, ToolDecl, Type};
+use core_ir::{Data, LabelSpec, Name, Stated, ToolDecl, Type};
 use diagnostics::clip_to as clip;
 use python::{PythonTool, Workers};
 use runs::{BUILTINS, Builtin, Script, as_text, json_result};
@@ -32,11 +33,13 @@ use template::Template;
 pub(crate) struct ToolAnswer {
     pub(crate) result: Result<Data, ToolError>,
     pub(crate) label: Option<Stated>,
+    /// Label of what a person answered to questions of the tool's server, if there were any.
+    pub(crate) person: Option<LabelSpec>,
 }
 
 impl From<Result<Data, ToolError>> for ToolAnswer {
     fn from(result: Result<Data, ToolError>) -> ToolAnswer {
-        ToolAnswer { result, label: None }
+        ToolAnswer { result, label: None, person: None }
     }
 }
 
@@ -44,6 +47,15 @@ impl From<Result<Data, String>> for ToolAnswer {
     fn from(result: Result<Data, String>) -> ToolAnswer {
         result.map_err(ToolError::Failed).into()
     }
+}
+
+/// Circumstances of a call.
+#[derive(Debug, Default)]
+pub(crate) struct CallContext {
+    /// The idempotency key, if the tool changes the world.
+    pub(crate) key: Option<String>,
+    /// Person who answers questions of the tool's server.
+    pub(crate) person: Option<Arc<Respondent>>,
 }
 
 /// Reason why a tool gave no result.
@@ -426,7 +438,7 @@ impl Tools {
             Ok(prepared) => prepared,
             Err(e) => return Some(Err(e.one_line())),
         };
-        match self.call(prepared, tool, args, None) {
+        match self.call(prepared, tool, args, CallContext::default()) {
             Work::Now(answer) => Some(answer.result.map_err(ToolError::one_line)),
             Work::Later(_) => None,
         }
@@ -435,6 +447,12 @@ impl Tools {
     /// Returns true if a tool is a function of the embedding program.
     pub(crate) fn is_custom(&self, tool: &ToolDecl) -> bool {
         self.shared.custom.contains_key(tool.called())
+    }
+
+    /// Returns true if a tool is called on an MCP server.
+    pub(crate) fn is_of_server(&self, tool: &ToolDecl) -> bool {
+        let handler = self.shared.configured.get(tool.called()).or(tool.handler.as_ref());
+        !self.is_custom(tool) && handler.is_some_and(|h| h.field("mcp").is_some())
     }
 
     /// The function that a tool is, if it is a built-in one.
@@ -467,14 +485,15 @@ impl Tools {
         }
     }
 
-    /// Calls a tool; one that changes the world with an idempotency key.
+    /// Calls a tool.
     pub(crate) fn call(
         &self,
         prepared: Prepared,
         tool: &ToolDecl,
         args: Vec<(Name, Data)>,
-        key: Option<String>,
+        context: CallContext,
     ) -> Work<ToolAnswer> {
+        let CallContext { key, person } = context;
         let handler = match prepared.0 {
             // Called where it is polled, so that one that blocks or panics at once does so there.
             Carrier::Custom(act) => return Work::Later(Box::pin(async move { act(args).await.into() })),
@@ -547,6 +566,7 @@ impl Tools {
                         limits: &limits,
                         hidden: &hidden,
                         key,
+                        person,
                     };
                     let answer = connections.call(call).await;
                     ToolAnswer { result: answer.result.map_err(told), ..answer }

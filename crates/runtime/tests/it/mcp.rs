@@ -140,8 +140,13 @@ impl ServerHandler for TestServer {
 
 /// The server as a process: this program, told to run one test only, which serves.
 fn process(log: Option<&str>) -> McpServer {
+    process_of("mcp::serves_when_told_to", log)
+}
+
+/// The process of another test that serves.
+pub(crate) fn process_of(test: &str, log: Option<&str>) -> McpServer {
     let me = std::env::current_exe().unwrap().to_str().unwrap().to_string();
-    let serve = ["--exact", "mcp::serves_when_told_to", "--ignored", "--nocapture", "--test-threads=2"];
+    let serve = ["--exact", test, "--ignored", "--nocapture", "--test-threads=2"];
     let env = [format!("MCP_TEST_LOG={}", log.unwrap_or(""))];
     let command = ["env".to_string()].into_iter().chain(env).chain([me]).chain(serve.map(String::from));
     McpServer { command: Some(command.collect()), ..McpServer::default() }
@@ -168,19 +173,19 @@ fn tools(servers: impl IntoIterator<Item = (&'static str, McpServer)>) -> Tools 
     Tools::new(&env).with_servers(servers.into_iter().map(|(n, s)| (n.to_string(), s)).collect(), &env)
 }
 
-fn one(server: McpServer) -> Tools {
+pub(crate) fn one(server: McpServer) -> Tools {
     tools([("s", server)])
 }
 
-fn mcp(tool: &str) -> Data {
+pub(crate) fn mcp(tool: &str) -> Data {
     Data::record([("mcp".into(), Data::list([Data::str("s"), Data::str(tool)]))])
 }
 
-fn tool(name: &str, params: &[(&str, Type)], result: Type) -> ToolDecl {
+pub(crate) fn tool(name: &str, params: &[(&str, Type)], result: Type) -> ToolDecl {
     decl(name, params, result, Some(mcp(name)))
 }
 
-fn handlers(tools: Tools) -> Handlers {
+pub(crate) fn handlers(tools: Tools) -> Handlers {
     Handlers { tools, ..Handlers::new(Models::only(Arc::new(Scripted::parse("[]").unwrap()))) }
 }
 
@@ -234,7 +239,7 @@ fn alive(pid: &str) -> bool {
         .is_ok_and(|s| !s.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'))
 }
 
-async fn until(what: impl Fn() -> bool) {
+pub(crate) async fn until(what: impl Fn() -> bool) {
     while !what() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }

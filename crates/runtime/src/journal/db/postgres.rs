@@ -136,6 +136,16 @@ const MIGRATIONS: &[&str] = &[
     "
     -- Whether untrusted data decided the call; null if it is not known.
     ALTER TABLE approvals ADD COLUMN is_decided BIGINT",
+    "
+    CREATE TABLE elicited (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        strand BIGINT NOT NULL,         -- of the call of a tool
+        number BIGINT NOT NULL,
+        token TEXT NOT NULL,            -- what its server asked a person, as a hash
+        answer TEXT NOT NULL,           -- JSON
+        checksum BYTEA NOT NULL,        -- of these but the run
+        PRIMARY KEY (run, strand, number, token)
+    )",
 ];
 
 /// Looks at the schema `entail`: whether the journal's mark is there, whether anything else is, and how the

@@ -93,6 +93,15 @@ const MORE_TABLES: &str = "
         checksum BLOB NOT NULL,         -- of these but the run
         PRIMARY KEY (run, number)
     ) STRICT;
+    CREATE TABLE IF NOT EXISTS elicited (
+        run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+        strand INTEGER NOT NULL,        -- of the call of a tool
+        number INTEGER NOT NULL,
+        token TEXT NOT NULL,            -- what its server asked a person, as a hash
+        answer TEXT NOT NULL,           -- JSON
+        checksum BLOB NOT NULL,         -- of these but the run
+        PRIMARY KEY (run, strand, number, token)
+    ) STRICT;
     CREATE TABLE IF NOT EXISTS shown (
         run TEXT PRIMARY KEY,
         outcome TEXT NOT NULL           -- JSON
