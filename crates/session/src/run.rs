@@ -520,7 +520,7 @@ fn open(
     }))
 }
 
-/// Restricts an approver to calls and questions of servers that it is cleared to see, with all that they show.
+/// Restricts an approver to calls, and questions of servers, that it is cleared to see with all their data.
 fn bounded(approver: Approver, config: &Config, output: &LabelSpec) -> Approver {
     let view = Arc::new(Mutex::new(View::new(config, &[output])));
     approver.filtered(move |labels| {

@@ -20,7 +20,7 @@ fn folder() -> tempfile::TempDir {
     dir
 }
 
-/// What `entail run` shows at a terminal at which these lines are typed.
+/// Returns the exit status and the output of `entail run` at a terminal at which these lines are typed.
 fn at_terminal(dir: &Path, typed: &[(&str, &str)]) -> (i32, String) {
     let typed = serde_json::to_string(typed).unwrap();
     let mut command = Command::new("python3");

@@ -329,7 +329,7 @@ async fn an_answer_with_a_secret_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_a_person_says_raises_the_label_of_the_result() {
+async fn words_of_a_person_raise_the_label_of_the_result() {
     let world = World::new();
     let secret = LabelSpec::Axes { untrusted: false, secret: true };
     let mut labels = Vec::new();
