@@ -39,6 +39,18 @@ command_of_tests() {
     export NO_BUILD=1
 }
 
+# The folder that cargo builds into.
+target_directory() {
+    cargo metadata --format-version 1 --no-deps | python3 -c 'import json,sys; print(json.load(sys.stdin)["target_directory"])'
+}
+
+# Fails if the pages that are parts of the command are not committed as they were just made.
+pages_are_committed() {
+    [ -z "$(git status --porcelain crates/cli/assets crates/serve/assets web/assets.txt)" ] && return
+    echo "the pages in crates/*/assets or web/assets.txt are not what web/src gives: run node web/assets.mjs and commit them" >&2
+    exit 1
+}
+
 # Succeeds if all of these programs are on the path.
 have() {
     local name
@@ -81,7 +93,13 @@ need() {
             "${entail[@]}" model list | grep -q smollm2-135m-instruct || "${entail[@]}" model pull
             ;;
         node) have node npm || debian nodejs npm ;;
-        chromium) have chromium || debian chromium ;;
+        # What Debian calls Chromium installs a package of another kind on Ubuntu, whose runners have Chrome.
+        chromium)
+            if ! have chromium && have google-chrome; then
+                export CHROMIUM=${CHROMIUM:-$(command -v google-chrome)}
+            fi
+            [ -n "${CHROMIUM:-}" ] || have chromium || debian chromium
+            ;;
         coq) have coqc ocamlopt make || debian coq ocaml-nox make ;;
         rustfmt) cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt ;;
         clippy) cargo clippy --version >/dev/null 2>&1 || rustup component add clippy ;;
