@@ -159,6 +159,8 @@ export interface RequestLine {
 export interface ResponseLine {
   event: "response";
   n: number;
+  /** Whether the request with this answer says little, as the run tells; absent if not. */
+  importance?: "minor";
   [answer: string]: unknown;
 }
 
@@ -172,6 +174,8 @@ export interface KeptLine {
   at: number | null;
   ms: number;
   by?: { name: string; via: string };
+  /** Attempts that failed before the answer. */
+  retries?: { number: number; ms: number; causes: string[] };
 }
 
 export interface Usage {

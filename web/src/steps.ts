@@ -51,13 +51,9 @@ export function subject({ request }: Step): string {
   return request.tool ?? (request.purpose ? `${request.model} for ${request.purpose}` : (request.model ?? request.key ?? ""));
 }
 
-/** Kinds of requests that say little of what a run does, as long as nothing goes wrong with them. */
-const MINOR = ["recall", "remember", "sample"];
-
-/** Whether a step is of little importance: what it does stays inside, it succeeded, and it brings no label. */
-export function isMinor(step: Step): boolean {
-  const { request, response } = step;
-  return MINOR.includes(request.kind) && response !== undefined && !hasFailed(step) && !("late" in response) && !(request.why ?? []).some(hasOrigin);
+/** Whether a step is of little importance. The run says so of its answer. */
+export function isMinor({ response }: Step): boolean {
+  return response?.importance === "minor";
 }
 
 /** Whether the answer is an error, or ended the run. */
@@ -88,6 +84,7 @@ export function stepItem(step: Step, isLast: boolean, actions: StepActions): HTM
     request.value !== undefined ? details("Value", request.value) : null,
     request.why?.some(hasOrigin) ? whyOf(request.why, actions) : null,
     response ? answer(request, response) : h("p", { class: "muted" }, "not answered"),
+    kept?.retries ? repeated(kept.retries) : null,
     kept ? facts(kept) : null,
     response && "stopped" in response && request.kind === "tool" ? offer({ call: request.tool, result: "…" }, actions) : null,
     response && "error" in response && request.kind === "model" && /no reply left/.test(String(response.error))
@@ -109,7 +106,7 @@ const FORKED = ["model", "tool", "recall"];
 function dependsOn(request: RequestLine): HTMLElement {
   const parts = (request.why ?? []).map((part) => h("span", { class: "part" }, part.of, " ", label(part.label), " "));
   // Without a part that has a label there is the one of those who see the request.
-  return h("p", { class: "depends" }, ...(parts.length > 0 ? parts : [h("span", { class: "muted" }, "seen at "), label(request.channel)]));
+  return h("p", { class: "depends" }, ...(parts.length > 0 ? parts : [h("span", { class: "muted" }, "whoever may see it is cleared for "), label(request.channel)]));
 }
 
 function offer(entry: unknown, actions: StepActions): HTMLElement | null {
@@ -183,6 +180,12 @@ function answer(request: RequestLine, response: ResponseLine): HTMLElement {
   if ("tool" in response) return h("p", {}, h("b", {}, "Calls the tool "), h("code", {}, `${response.tool} ${JSON.stringify(response.args)}`));
   if ("sample" in response) return h("p", {}, h("b", {}, "Drawn: "), String(response.sample));
   return details("Answer", response.data ?? null);
+}
+
+/** The attempts that failed before an answer. */
+function repeated({ number, ms, causes }: NonNullable<KeptLine["retries"]>): HTMLElement {
+  const waited = ms > 0 ? `, after waiting ${shownDuration(ms)}` : "";
+  return h("p", { class: "warning" }, `${plural(number, "attempt")} failed before this answer${waited}: ${causes.join("; ")}`);
 }
 
 /** When the answer came, how long it took, and who decided. */

@@ -5,8 +5,8 @@
 //! [`crate::Redactor::event`].
 
 use crate::why::Explainer;
-use crate::{Decider, Finish, Redactor, Tokens};
-use core_ir::{Data, Lattice, Name, Num, StoreDecl, Type};
+use crate::{Decider, Finish, Importance, Redactor, Tokens};
+use core_ir::{Data, Label, Lattice, Name, Num, StoreDecl, Type};
 use diagnostics::Span;
 use machine::{Call, Choice, Message, Messages, Reply, Request, RequestId};
 use std::sync::Arc;
@@ -35,6 +35,8 @@ pub enum Event {
         why: Vec<crate::Explained>,
         /// True if the answer stood in the journal or recording, so that nobody is asked.
         recorded: bool,
+        /// Importance of the request, as long as it does not fail.
+        importance: Importance,
     },
     /// An attempt failed and is repeated after a wait.
     Retry {
@@ -78,6 +80,8 @@ pub enum Event {
         elapsed: Duration,
         /// Label stated in the answer, as a label value; it is joined with that of the request.
         stated: Option<Data>,
+        /// Importance of the request with this answer.
+        importance: Importance,
     },
 }
 
@@ -173,6 +177,14 @@ pub enum Answered {
 }
 
 impl Event {
+    /// The importance of a request, or of one with its answer; `Normal` for other events.
+    pub fn importance(&self) -> Importance {
+        match self {
+            Event::Asked { importance, .. } | Event::Answered { importance, .. } => *importance,
+            Event::Retry { .. } | Event::Growing { .. } | Event::Text { .. } => Importance::Normal,
+        }
+    }
+
     /// The event of a request that the machine makes. `model` is asked, if it is a question to one.
     pub fn asked(
         id: RequestId,
@@ -216,6 +228,7 @@ impl Event {
             },
             Call::Sample { probability, .. } => Asked::Sample { probability: probability.clone() },
         };
+        let importance = Importance::of_request(&what, is_labeled([request.channel, request.answer]));
         let channel = lattice.data_of(request.channel);
         let answer = lattice.data_of(request.answer);
         let why = Explainer { lattice, redactor }.given(&request.given);
@@ -228,8 +241,14 @@ impl Event {
             what,
             why,
             recorded,
+            importance,
         }
     }
+}
+
+/// Returns true if one of the labels of a request, of its channel and of its answer, says anything.
+pub fn is_labeled(labels: [Label; 2]) -> bool {
+    labels.iter().any(|label| *label != Label::BOTTOM)
 }
 
 /// Name of a key of a store.

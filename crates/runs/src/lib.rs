@@ -10,6 +10,7 @@ mod builtin;
 mod chance;
 mod event;
 mod fault;
+mod importance;
 mod partial;
 mod report;
 mod script;
@@ -21,8 +22,9 @@ mod why;
 
 pub use builtin::{BUILTINS, Builtin, as_text, utc};
 pub use chance::{SplitMix, hash, sample};
-pub use event::{Answered, Asked, Event, key_name};
+pub use event::{Answered, Asked, Event, is_labeled, key_name};
 pub use fault::{FaultKind, ModelError};
+pub use importance::Importance;
 pub use partial::{Finished, Kind as CallKind, Partial, Resource};
 pub use report::{Decider, Finish, RunReport, Tokens, Usage, Via};
 pub use script::{Question, Script, ScriptError, json_result};

@@ -2,7 +2,8 @@
 
 use crate::script::Question;
 use crate::{
-    Answered, Builtin, Event, Finish, Redactor, RunReport, Script, StillStores, Tokens, Usage, sample,
+    Answered, Builtin, Event, Finish, Importance, Redactor, RunReport, Script, StillStores, Tokens, Usage,
+    sample,
 };
 use core_ir::{Data, Name, Num, ToolDecl};
 use machine::{Call, CallCount, Machine, NOBODY, Output, Request, RequestId, Response, Stop, StopReason};
@@ -35,16 +36,12 @@ pub fn run_script(
             }),
             Output::Request(id, request) if request.counts == CallCount::Repeated => machine.no_further(id),
             Output::Request(id, request) => {
-                events(Event::asked(
-                    id,
-                    &request,
-                    machine.lattice(),
-                    &redactor,
-                    world.model(&request),
-                    false,
-                ));
+                let model = world.model(&request);
+                let asked = Event::asked(id, &request, machine.lattice(), &redactor, model, false);
+                let importance = asked.importance();
+                events(asked);
                 let (what, response) = world.answer(&request);
-                events(world.answered(id, what, &request));
+                events(world.answered(id, what, &request, importance));
                 machine.handle(id, response);
             }
             Output::Done(result) => break result,
@@ -65,7 +62,7 @@ impl ScriptedWorld<'_> {
         if matches!(request.call, Call::Model { .. }) { MODEL } else { "" }
     }
 
-    fn answered(&self, id: RequestId, what: Answered, request: &Request) -> Event {
+    fn answered(&self, id: RequestId, what: Answered, request: &Request, asked: Importance) -> Event {
         let is_model = matches!(request.call, Call::Model { .. });
         let finish = match &what {
             Answered::Reply(reply) if is_model => Finish::of(reply),
@@ -73,7 +70,8 @@ impl ScriptedWorld<'_> {
         };
         let usd = is_model.then_some(Num::ZERO);
         let (tokens, elapsed, stated) = (Tokens::default(), Duration::ZERO, None);
-        Event::Answered { id, what, tokens, usd, finish, elapsed, stated }
+        let importance = asked.answered(&what);
+        Event::Answered { id, what, tokens, usd, finish, elapsed, stated, importance }
     }
 
     fn answer(&mut self, request: &Request) -> (Answered, Response) {

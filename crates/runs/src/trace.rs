@@ -8,7 +8,7 @@
 //! run whose branches are run one after another.
 //! Invariant: no secret is in it, because none is in events and reports.
 
-use crate::{Answered, Asked, Binding, Event, Explained, Redactor, RunReport, Tokens};
+use crate::{Answered, Asked, Binding, Event, Explained, Importance, Redactor, RunReport, Tokens};
 use core_ir::{Data, Num, Role, SetSize};
 use diagnostics::{Sources, Span};
 use machine::{Choice, Message, Messages, Reply, RequestId};
@@ -55,7 +55,15 @@ struct OpenRequest {
     channel: Data,
     what: Asked,
     why: Vec<Explained>,
-    answer: Option<(Answered, Tokens, Option<Num>)>,
+    answer: Option<Answer>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    what: Answered,
+    tokens: Tokens,
+    usd: Option<Num>,
+    importance: Importance,
 }
 
 impl Recorder {
@@ -82,10 +90,15 @@ impl Recorder {
                 };
                 self.requests.insert((place.clone(), *id), asking);
             }
-            Event::Answered { id, what, tokens, usd, .. } => {
+            Event::Answered { id, what, tokens, usd, importance, .. } => {
                 let place = self.places.get(id).cloned();
                 if let Some(asking) = place.and_then(|p| self.requests.get_mut(&(p, *id))) {
-                    asking.answer = Some((what.clone(), *tokens, usd.clone()));
+                    asking.answer = Some(Answer {
+                        what: what.clone(),
+                        tokens: *tokens,
+                        usd: usd.clone(),
+                        importance: *importance,
+                    });
                 }
             }
             // Repetitions and growing replies are matters of time.
@@ -118,7 +131,7 @@ impl Recorder {
             if let Some(last) = messages.last().filter(|m| !m.content.is_empty()) {
                 entry.insert("match".into(), last.content.to_string().into());
             }
-            match &asking.answer.as_ref()?.0 {
+            match &asking.answer.as_ref()?.what {
                 Answered::Reply(Reply::Text(text)) => entry.insert("reply".into(), text.clone().into()),
                 Answered::Reply(Reply::ToolCall { name, args }) => {
                     entry.insert("tool".into(), name.to_string().into());
@@ -346,13 +359,14 @@ impl Telling {
         ended: bool,
         out: &mut Vec<Json>,
     ) -> Told {
-        let Some((answer, tokens, usd)) = &asking.answer else {
+        let Some(given) = &asking.answer else {
             return if ended { Told::All } else { told };
         };
+        let answer = &given.what;
         let n = self.numbers.get(&asking.id).copied().unwrap_or_default();
         let looping = step(asking);
         if let Told::Request(carried_out) = told {
-            out.push(response(n, answer, *tokens, usd.as_ref(), matches!(asking.what, Asked::Model { .. })));
+            out.push(response(n, given, matches!(asking.what, Asked::Model { .. })));
             out.extend(endorsement(n, asking, answer));
             if let (Some((agent, k)), Some(branch)) = (&looping, self.branches.get_mut(&asking.id.strand)) {
                 let asked = match answer {
@@ -486,7 +500,7 @@ impl std::fmt::Display for Route {
 }
 
 fn routed(asking: &OpenRequest) -> Option<Route> {
-    match &asking.answer.as_ref()?.0 {
+    match &asking.answer.as_ref()?.what {
         Answered::Reply(Reply::Text(_)) => Some(Route::Final),
         Answered::Reply(Reply::ToolCall { name, .. }) => Some(Route::Tool(name.to_string())),
         Answered::Reply(Reply::ToolCalls(calls)) => {
@@ -585,9 +599,10 @@ fn message(m: &Message) -> Json {
     }
 }
 
-fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, model: bool) -> Json {
+fn response(n: usize, answer: &Answer, model: bool) -> Json {
     let mut line = object(json!({"event": "response", "n": n}));
-    let (key, value) = match answer {
+    let Answer { what, tokens, usd, importance } = answer;
+    let (key, value) = match what {
         Answered::Reply(Reply::Text(text)) => ("reply", text.clone().into()),
         Answered::Reply(Reply::ToolCall { name, args }) => {
             line.insert("tool".into(), name.to_string().into());
@@ -612,6 +627,9 @@ fn response(n: usize, answer: &Answered, tokens: Tokens, usd: Option<&Num>, mode
         if let Some(usd) = usd {
             line.insert("usd".into(), usd.to_json());
         }
+    }
+    if importance.is_minor() {
+        line.insert("importance".into(), Importance::MINOR.into());
     }
     Json::Object(line)
 }
@@ -709,6 +727,7 @@ mod tests {
                 what: Asked::Tool { name: "page".into(), args: Vec::new(), choices: Vec::new() },
                 why: Vec::new(),
                 recorded: false,
+                importance: Importance::Normal,
             });
         }
         let head = Head { program: "p.agent".into(), entry: "p".into(), input: None };

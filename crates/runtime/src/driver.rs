@@ -25,11 +25,11 @@ use machine::{
     Response, Stop, StopReason,
 };
 use runs::{
-    Answered, Decider, Event, Explainer, Finish, ModelError, RedactedStream, Redactor, Resource, RunReport,
-    Tokens, sample,
+    Answered, Decider, Event, Explainer, Finish, Importance, ModelError, RedactedStream, Redactor, Resource,
+    RunReport, Tokens, sample,
 };
 use serde_json::json;
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -170,6 +170,8 @@ pub fn run<'a>(
         notes: Arc::default(),
         events,
         progressed: ProgressLog::default(),
+        minor: None,
+        retries: None,
         ended: false,
     });
     // The future of a run has room for its largest part as long as it waits, and there may be very many that
@@ -245,6 +247,12 @@ struct Driver<'a> {
     notes: Arc<HandlerNotes>,
     events: &'a mut (dyn FnMut(Event) + Send),
     progressed: ProgressLog,
+    /// Requests under way that are minor, unless they fail; only if there is one.
+    #[allow(clippy::box_collection, reason = "a run that waits is to be small")]
+    minor: Option<Box<HashSet<RequestId>>>,
+    /// Attempts of requests under way that failed; only if there was one.
+    #[allow(clippy::box_collection, reason = "a run that waits is to be small")]
+    retries: Option<Box<HashMap<RequestId, journal::Retries>>>,
     /// True if the run was canceled from outside.
     ended: bool,
 }
@@ -632,7 +640,8 @@ impl<'a> Driver<'a> {
             Answered::Reply(reply) => Finish::of(reply),
             _ => Finish::Other,
         };
-        self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed, stated });
+        let importance = self.importance(id, &what);
+        self.emit(Event::Answered { id, what, tokens, usd, finish, elapsed, stated, importance });
         self.note_answer(id, &response);
         self.machine.handle(id, response);
     }
@@ -666,8 +675,17 @@ impl<'a> Driver<'a> {
                     let (what, elapsed) = (Answered::Late, begun.elapsed());
                     self.end_of_text(id, text);
                     let finish = Finish::Other;
-                    let stated = None;
-                    self.emit(Event::Answered { id, what, tokens: spent, usd, finish, elapsed, stated });
+                    let (stated, importance) = (None, Importance::Normal);
+                    self.emit(Event::Answered {
+                        id,
+                        what,
+                        tokens: spent,
+                        usd,
+                        finish,
+                        elapsed,
+                        stated,
+                        importance,
+                    });
                 }
                 Some(open) => self.answered(id, Answered::Late, open.begun),
                 None => {
@@ -700,6 +718,8 @@ impl<'a> Driver<'a> {
 
     /// Gives the machine a response, once it is in the journal.
     fn respond_with(&mut self, id: RequestId, response: Response, spent: Spent) {
+        let retries = self.retries.as_mut().and_then(|retries| retries.remove(&id));
+        let spent = Spent { retries, ..spent };
         if self.has_engine() {
             if let Some(response) = self.hand_over(id, response, &spent) {
                 self.clocks.answered(id, self.now());
@@ -1047,12 +1067,21 @@ impl<'a> Driver<'a> {
             self.said.get_or_insert_default().keep(asked, reply, words.clone());
         }
         let elapsed = begun.elapsed();
-        self.emit(Event::Answered { id, what, tokens, usd: usd.clone(), finish, elapsed, stated: None });
+        self.emit(Event::Answered {
+            id,
+            what,
+            tokens,
+            usd: usd.clone(),
+            finish,
+            elapsed,
+            stated: None,
+            importance: Importance::Normal,
+        });
         let response = match result {
             Err(why) if permanent => Response::Permanent(why),
             result => Response::Model(result),
         };
-        self.respond_with(id, response, Spent { model, tokens, usd, elapsed, words, by: None });
+        self.respond_with(id, response, Spent { model, tokens, usd, elapsed, words, ..Spent::default() });
     }
 
     fn tool_answered(&mut self, id: RequestId, answer: ToolAnswer, begun: Instant) {
@@ -1151,7 +1180,16 @@ impl<'a> Driver<'a> {
     /// Tells of an answer for which a label is stated.
     fn answered_as(&mut self, id: RequestId, what: Answered, begun: Instant, stated: Option<Data>) {
         let (tokens, finish) = (Tokens::default(), Finish::Other);
-        self.emit(Event::Answered { id, what, tokens, usd: None, finish, elapsed: begun.elapsed(), stated });
+        let (elapsed, importance) = (begun.elapsed(), self.importance(id, &what));
+        self.emit(Event::Answered { id, what, tokens, usd: None, finish, elapsed, stated, importance });
+    }
+
+    /// Importance of a request with its answer.
+    fn importance(&mut self, id: RequestId, what: &Answered) -> Importance {
+        match self.minor.as_mut().is_some_and(|minor| minor.remove(&id)) {
+            true => Importance::Minor.answered(what),
+            false => Importance::Normal,
+        }
     }
 
     /// The label that an answer states, if it does.
@@ -1214,16 +1252,23 @@ impl<'a> Driver<'a> {
 
     fn emit_asked(&mut self, id: RequestId, request: &Request, model: &str, recorded: bool) {
         let event = Event::asked(id, request, self.machine.lattice(), self.redactor(), model, recorded);
+        if event.importance().is_minor() {
+            self.minor.get_or_insert_default().insert(id);
+        }
         self.emit(event);
     }
 
     fn tell(&mut self, id: RequestId, note: HandlerNote) {
         let event = match note {
             HandlerNote::Retry { number, wait, cause } => {
+                let cause = self.redactor().owned(cause);
                 if let Some(open) = self.under_way.get_mut(id) {
                     open.text = None;
+                    // Of an answer with a secret a record keeps nothing, so there is none beside it.
+                    let kept = self.redactor().for_records().owned(cause.clone());
+                    self.retries.get_or_insert_default().entry(id).or_default().add(wait, &kept);
                 }
-                Event::Retry { id, number, wait, cause: self.redactor().owned(cause) }
+                Event::Retry { id, number, wait, cause }
             }
             HandlerNote::Growing { output_tokens } => {
                 if let Some(OpenRequest { what: RequestKind::Model(model), .. }) = self.under_way.get_mut(id)

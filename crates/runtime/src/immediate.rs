@@ -13,7 +13,7 @@ use crate::tools::seconds_now;
 use crate::{Redactor, Stores};
 use core_ir::{Data, Num, StoreDecl, ToolDecl};
 use machine::{Answers, Args, Asked};
-use runs::{Answered, Asked as What, Event, Finish, Tokens, key_name, sample};
+use runs::{Answered, Asked as What, Event, Finish, Importance, Tokens, is_labeled, key_name, sample};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -29,17 +29,19 @@ pub(crate) struct Immediate<'d, 'a> {
 }
 
 impl Immediate<'_, '_> {
-    fn asks(&mut self, asked: &Asked<'_>, what: What) -> Instant {
+    fn asks(&mut self, asked: &Asked<'_>, what: What) -> (Instant, Importance) {
+        let importance = Importance::of_request(&what, is_labeled([asked.channel, asked.answer]));
         let channel = asked.lattice.data_of(asked.channel);
         let answer = asked.lattice.data_of(asked.answer);
         // Runs that explain flow use the driver, so there are no explanations here.
         let why = Vec::new();
         let (id, span, place) = (asked.id(), asked.span, asked.place().path());
-        self.emit(Event::Asked { id, span, channel, answer, place, what, why, recorded: false });
-        Instant::now()
+        self.emit(Event::Asked { id, span, channel, answer, place, what, why, recorded: false, importance });
+        (Instant::now(), importance)
     }
 
-    fn answers(&mut self, asked: &Asked<'_>, what: Answered, begun: Instant) {
+    fn answers(&mut self, asked: &Asked<'_>, what: Answered, (begun, importance): (Instant, Importance)) {
+        let importance = importance.answered(&what);
         let (tokens, finish) = (Tokens::default(), Finish::Other);
         self.emit(Event::Answered {
             id: asked.id(),
@@ -49,6 +51,7 @@ impl Immediate<'_, '_> {
             finish,
             elapsed: begun.elapsed(),
             stated: None,
+            importance,
         });
     }
 

@@ -85,8 +85,8 @@ pub use interpreter::{INTERPRETER, Interpreter, InterpreterError};
 pub use journal::{
     AFTER_RUN, AnswerRecord, Answers, ApprovalDesk, Authority, Change, Checked, Damage, DayUse, Decision,
     EngineQuestion, Forged, Forgery, Journal, JournalError, JournalPlace, KeptEntry, KeptMessages,
-    KeptQuestion, KeptRun, POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, RunCursor, RunFilter, RunIdentity,
-    RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
+    KeptQuestion, KeptRun, POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, Retries, RunCursor, RunFilter,
+    RunIdentity, RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt};
 pub use mcp::{ApprovedTool, McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label, toml_problem};
@@ -100,8 +100,8 @@ pub use provider::{
 };
 pub use runs::{
     Answered, Asked, BUILTINS, Binding, CallKind, Decider, Event, Explained, FaultKind, Finish, Finished,
-    ModelError, Partial, Redactor, Refused, RefusedCall, Resource, RunReport, Secret, StillStores, Tokens,
-    Usage, Via, Why, hex, trace,
+    Importance, ModelError, Partial, Redactor, Refused, RefusedCall, Resource, RunReport, Secret,
+    StillStores, Tokens, Usage, Via, Why, hex, trace,
 };
 pub use schema::Schema;
 pub use settings::{

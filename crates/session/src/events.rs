@@ -4,7 +4,7 @@
 
 use core_ir::{Data, Name};
 use machine::{Reply, RequestId};
-use runtime::{Answered, Asked, Event};
+use runtime::{Answered, Asked, Event, Importance};
 use serde_json::{Map, Value, json};
 
 /// Amount of detail in events.
@@ -99,7 +99,7 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
             put("request", request(*id).into());
             put("text", text.clone().into());
         }
-        Event::Answered { id, what, tokens, usd, finish, elapsed, stated } => {
+        Event::Answered { id, what, tokens, usd, finish, elapsed, stated, importance } => {
             put("event", "answered".into());
             put("request", request(*id).into());
             let (status, said) = match what {
@@ -132,6 +132,9 @@ pub fn event_json(event: &Event, detail: Detail) -> Option<Value> {
             }
             if *what != Answered::Withheld {
                 put("ms", u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX).into());
+            }
+            if importance.is_minor() {
+                put("importance", Importance::MINOR.into());
             }
             if let Some(stated) = stated.as_ref().filter(|_| content) {
                 put("stated", stated.to_json());

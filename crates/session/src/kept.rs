@@ -409,10 +409,19 @@ fn with_records(
         let n = line["n"].as_u64().and_then(|n| usize::try_from(n).ok());
         let record = n.filter(|_| line["event"] == "response").and_then(|n| Some((n, records.get(&n)?)));
         out.push(line);
-        out.extend(record.map(|(n, r)| kept_line(n, r.step, (r.written, r.elapsed), r.by.as_ref())));
+        out.extend(record.map(|(n, r)| {
+            let mut line = kept_line(n, r.step, (r.written, r.elapsed), r.by.as_ref());
+            if let Some(retries) = &r.retries {
+                line[RETRIES] = retries.to_json();
+            }
+            line
+        }));
     }
     out
 }
+
+/// The field with the attempts that failed before an answer, in journals and in lines of traces.
+const RETRIES: &str = "retries";
 
 /// The line of what the journal has of an answer.
 fn kept_line(n: usize, step: u64, (at, took): (Option<i64>, Duration), by: Option<&Decider>) -> Value {
@@ -466,11 +475,14 @@ pub fn without_program(place: &JournalPlace, run: &str) -> Result<RunDocument, J
         line.insert("event".into(), "response".into());
         line.insert("n".into(), n.into());
         line.extend(response);
-        let by = line.remove("by");
+        let (by, retries) = (line.remove("by"), line.remove(RETRIES));
         lines.push(Value::Object(line));
         let mut kept = kept_line(n, step.step, (step.written, step.elapsed), None);
         if let Some(by) = by {
             kept["by"] = by;
+        }
+        if let Some(retries) = retries {
+            kept[RETRIES] = retries;
         }
         lines.push(kept);
     })?;

@@ -28,6 +28,9 @@ const MAX_REPLIES: usize = 16;
 /// Most bytes of a file that is read.
 const MAX_FILE: u64 = 4 << 20;
 
+/// Most characters of the reason of a repetition.
+const MAX_CAUSE: usize = 300;
+
 /// Shortest time between two writes.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -49,6 +52,8 @@ struct Arriving {
     /// Number of bytes before `text`.
     before: usize,
     value: Option<PartialValue>,
+    /// The repetition that this is, from 1, with the reason.
+    retry: Option<(u32, String)>,
 }
 
 /// The file of a run; `None` for a journal that is no directory of this machine, or a name that is none.
@@ -77,8 +82,8 @@ impl LiveReplies {
                 if self.replies.len() < MAX_REPLIES {
                     let (model, purpose) = (model.clone(), purpose.as_ref().map(ToString::to_string));
                     let (label, text) = (answer.clone(), String::new());
-                    self.replies
-                        .insert(*id, Arriving { model, purpose, label, text, before: 0, value: None });
+                    let (before, value, retry) = (0, None, None);
+                    self.replies.insert(*id, Arriving { model, purpose, label, text, before, value, retry });
                 }
             }
             Event::Text { id, text } => {
@@ -98,10 +103,11 @@ impl LiveReplies {
                     self.write();
                 }
             }
-            Event::Retry { id, .. } => {
-                if let Some(reply) = self.replies.get_mut(id) {
-                    (reply.text, reply.before, reply.value) = (String::new(), 0, None);
-                }
+            Event::Retry { id, number, cause, .. } => {
+                let Some(reply) = self.replies.get_mut(id) else { return };
+                (reply.text, reply.before, reply.value) = (String::new(), 0, None);
+                reply.retry = Some((*number, diagnostics::clip_to(cause, MAX_CAUSE)));
+                self.write();
             }
             Event::Answered { id, .. } => {
                 if self.replies.remove(id).is_some() && self.written.is_some() {
@@ -114,7 +120,8 @@ impl LiveReplies {
 
     fn write(&mut self) {
         self.written = Some(Instant::now());
-        let arriving = self.replies.iter().filter(|(_, reply)| !reply.text.is_empty());
+        let begun = |reply: &Arriving| !reply.text.is_empty() || reply.retry.is_some();
+        let arriving = self.replies.iter().filter(|(_, reply)| begun(reply));
         let shown: Vec<Value> = arriving.map(|(id, reply)| reply.to_json(*id)).collect();
         if shown.is_empty() {
             return self.remove();
@@ -142,8 +149,8 @@ impl LiveReplies {
     }
 
     /// The replies of a run that arrive, as JSON with `replies`: each with `request`, `model`, `purpose`,
-    /// `label`, `text`, the number of bytes `before` it, and the typed `value` with the way that is `open`.
-    /// Nothing if none does.
+    /// `label`, `text`, the number of bytes `before` it, the typed `value` with the way that is `open`, and
+    /// the `retry` that it is: its `number` and `cause`. Nothing if none does.
     pub fn read(place: &JournalPlace, run: &str) -> Value {
         let nothing = || json!({"replies": []});
         let Some(path) = file(place, run) else { return nothing() };
@@ -169,6 +176,7 @@ impl Arriving {
             "request": request(id), "model": self.model, "purpose": self.purpose, "label": self.label.to_json(),
             "text": self.text, "before": self.before, "value": self.value.as_ref().map(|v| &v.value),
             "open": self.value.as_ref().map(PartialValue::open_json),
+            "retry": self.retry.as_ref().map(|(number, cause)| json!({"number": number, "cause": cause})),
         })
     }
 }
@@ -194,6 +202,13 @@ mod tests {
             (&read["replies"][0]["text"], &read["replies"][0]["label"]),
             (&json!("The bees"), &json!(["U"]))
         );
+        // A repetition begins over, and says why.
+        let wait = Duration::ZERO;
+        live.note(&Event::Retry { id: ID, number: 1, wait, cause: "overloaded".into() });
+        let read = LiveReplies::read(&place, "r1");
+        let shown = (&read["replies"][0]["text"], &read["replies"][0]["retry"]);
+        assert_eq!(shown, (&json!(""), &json!({"number": 1, "cause": "overloaded"})));
+        live.note(&Event::Text { id: ID, text: "The bees".into() });
         // An endless reply takes no more room.
         for _ in 0..1000 {
             live.note(&Event::Text { id: ID, text: "é".repeat(100) });
@@ -214,6 +229,7 @@ mod tests {
             finish: Finish::Other,
             elapsed: Duration::ZERO,
             stated: None,
+            importance: runtime::Importance::Normal,
         });
         assert_eq!(LiveReplies::read(&place, "r1"), json!({"replies": []}));
         assert_eq!(fs::read_dir(dir.path().join("live")).unwrap().count(), 0);

@@ -117,6 +117,7 @@ pub(crate) mod tests {
             },
             why: Vec::new(),
             recorded: false,
+            importance: runtime::Importance::Normal,
         }
     }
 

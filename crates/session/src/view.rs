@@ -83,7 +83,7 @@ impl View {
         }
         let named = |open: &ShownRequest| RequestId { strand: 0, number: open.number };
         let shown = match event {
-            Event::Asked { id, span, channel, answer, what, recorded, .. } => {
+            Event::Asked { id, span, channel, answer, what, recorded, importance, .. } => {
                 self.admitted(channel)?;
                 self.shown += 1;
                 let kind = match what {
@@ -101,6 +101,7 @@ impl View {
                     what: what.clone(),
                     why: Vec::new(),
                     recorded: *recorded,
+                    importance: *importance,
                 };
                 match kind {
                     Kind::Model => self.usage.model_calls += 1,
@@ -123,7 +124,7 @@ impl View {
                 let open = self.open.get(id).filter(|o| o.answer.is_some())?;
                 Event::Text { id: named(open), text: text.clone() }
             }
-            Event::Answered { id, what, tokens, usd, finish, elapsed, stated } => {
+            Event::Answered { id, what, tokens, usd, finish, elapsed, stated, importance } => {
                 let open = self.open.remove(id)?;
                 let id = named(&open);
                 let may = open.answer.is_some() && stated.as_ref().is_none_or(|s| self.admitted(s).is_some());
@@ -137,6 +138,7 @@ impl View {
                         finish: *finish,
                         elapsed: *elapsed,
                         stated: stated.clone(),
+                        importance: *importance,
                     }
                 } else {
                     Event::Answered {
@@ -147,6 +149,7 @@ impl View {
                         finish: runtime::Finish::Other,
                         elapsed: Default::default(),
                         stated: None,
+                        importance: runtime::Importance::Normal,
                     }
                 }
             }
@@ -285,6 +288,7 @@ mod tests {
             },
             why: Vec::new(),
             recorded: false,
+            importance: runtime::Importance::Normal,
         }
     }
 
@@ -297,6 +301,7 @@ mod tests {
             finish: runtime::Finish::Other,
             elapsed: Duration::from_millis(7),
             stated: stated.map(label),
+            importance: runtime::Importance::Normal,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::ui::{Exit, Ui};
 use diagnostics::{Sources, render};
 use entries::picture;
 use runtime::trace::{Head, Recorder, VERSION};
-use runtime::{Journal, JournalError, JournalPlace};
+use runtime::{Importance, Journal, JournalError, JournalPlace};
 use serde_json::{Value, json};
 use session::guard_log::GuardLog;
 use session::kept::{self, KeptRun, Reader, RunDocument};
@@ -89,7 +89,7 @@ pub fn trace(ui: &Ui, args: &TraceArgs) -> Exit {
         timeline(ui, &lines);
         Ok(())
     } else {
-        show_all(ui, &lines);
+        show_all(ui, &lines, if args.all { Minor::Shown } else { Minor::Folded });
         Ok(())
     };
     match shown {
@@ -233,9 +233,73 @@ fn unkept(ui: &Ui, args: &TraceArgs, place: &JournalPlace) -> Result<Traced, Exi
 }
 
 /// Shows a whole trace.
-pub(super) fn show_all(ui: &Ui, lines: &[Value]) {
-    lines.iter().for_each(|l| show(ui, l));
+/// Treatment of steps of little importance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Minor {
+    /// Several in a row are one line.
+    Folded,
+    /// They are shown as all others.
+    Shown,
 }
+
+/// Fewest steps of little importance that are folded, as in the pages.
+const MIN_FOLDED: usize = 3;
+
+pub(super) fn show_all(ui: &Ui, lines: &[Value], minor: Minor) {
+    let mut rest = lines;
+    while let Some(first) = rest.first() {
+        let steps = if minor == Minor::Folded { minor_steps(rest) } else { Vec::new() };
+        if steps.len() >= MIN_FOLDED {
+            folded(ui, &steps);
+            rest = rest.get(steps.iter().map(|step| step.len()).sum()..).unwrap_or_default();
+        } else {
+            show(ui, first);
+            rest = rest.get(1..).unwrap_or_default();
+        }
+    }
+}
+
+/// The steps of little importance that the lines begin with, each with its lines.
+fn minor_steps(lines: &[Value]) -> Vec<&[Value]> {
+    let (mut steps, mut rest) = (Vec::new(), lines);
+    while let Some(first) = rest.first().filter(|line| text_of(line, "event") == "request") {
+        let same = |line: &&Value| {
+            line["n"] == first["n"] && matches!(text_of(line, "event"), "request" | "response" | "kept")
+        };
+        let (step, after) = rest.split_at(rest.iter().take_while(same).count());
+        if !step.iter().any(|line| text_of(line, "importance") == Importance::MINOR) {
+            break;
+        }
+        steps.push(step);
+        rest = after;
+    }
+    steps
+}
+
+/// Shows steps of little importance as one line.
+fn folded(ui: &Ui, steps: &[&[Value]]) {
+    let requests: Vec<&Value> = steps.iter().filter_map(|step| step.first()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for request in &requests {
+        let name = match text_of(request, "kind") {
+            "sample" => "sample".to_string(),
+            kind => format!("{kind} {}.{}", text_of(request, "store"), text_of(request, "key")),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let numbers = (requests.first().map(|r| &r["n"]), requests.last().map(|r| &r["n"]));
+    let (Some(from), Some(to)) = numbers else { return };
+    let more = if names.len() > MAX_NAMES { ", …" } else { "" };
+    names.truncate(MAX_NAMES);
+    let names = format!("{}{more}", names.join(", "));
+    let text = format!("{from} to {to}: {} minor requests ({names})", steps.len());
+    ui.result(&format!("      {}", short(&text.into(), 6)));
+}
+
+/// The most names of a line of folded steps.
+const MAX_NAMES: usize = 3;
 
 /// Reads a trace. That the run failed does not make showing it a failure.
 fn read(ui: &Ui, path: &str) -> Result<Traced, Exit> {

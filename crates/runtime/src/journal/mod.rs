@@ -27,6 +27,7 @@ mod place;
 mod playback;
 mod programs;
 pub(crate) mod record;
+mod retries;
 mod session;
 mod wire;
 mod writer;
@@ -39,6 +40,7 @@ pub use kept::{Damage, KeptEntry, KeptMessages, KeptRun, REDACTED};
 pub use page::{RunCursor, RunFilter};
 pub use place::{JournalPlace, journal_file};
 pub use playback::{AnswerRecord, Played};
+pub use retries::Retries;
 
 pub(crate) use conversation::{ConversationLinks, Conversations, Link, link};
 pub(crate) use elicited::{shown_call, token_of};

@@ -6,10 +6,10 @@
 //! the run. An answer that the journal does not have is not invented: its request stays open.
 
 use super::session::{Known, Recorded};
-use super::{Journal, JournalError};
+use super::{Journal, JournalError, Retries};
 use crate::driver::{answered_with, stated};
 use machine::{Call, CallCount, Machine, Output, Request, RequestId, Response, Stop, StopReason};
-use runs::{Answered, Decider, Event, Finish, Redactor, RunReport, Tokens, Usage, sample};
+use runs::{Answered, Decider, Event, Finish, Importance, Redactor, RunReport, Tokens, Usage, sample};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -25,6 +25,8 @@ pub struct AnswerRecord {
     pub elapsed: Duration,
     /// Party that approved a call, or refused it.
     pub by: Option<Decider>,
+    /// Attempts that failed before it.
+    pub retries: Option<Retries>,
 }
 
 /// Result of [`Journal::play`].
@@ -82,13 +84,15 @@ impl Journal {
                 _ => String::new(),
             };
             let asked = Event::asked(id, &request, machine.lattice(), &redactor, &model, is_known);
+            let importance = asked.importance();
             let mut wanted = events(asked);
             match known {
                 Known::Answered(recorded) => {
                     count(&mut usage, &request);
-                    let Recorded { step, written, elapsed, ref by, .. } = *recorded;
-                    records.insert(id, AnswerRecord { step, written, elapsed, by: by.clone() });
-                    let (event, response) = told(&machine, id, &request, *recorded, &mut usage);
+                    let Recorded { step, written, elapsed, ref by, ref retries, .. } = *recorded;
+                    let (by, retries) = (by.clone(), retries.clone());
+                    records.insert(id, AnswerRecord { step, written, elapsed, by, retries });
+                    let (event, response) = told(&machine, (id, importance), &request, *recorded, &mut usage);
                     if wanted.is_continue() {
                         wanted = events(event);
                     }
@@ -98,7 +102,7 @@ impl Journal {
                     if let Call::Sample { probability, draw } = &request.call {
                         let drawn = sample(seed, *draw, probability);
                         if wanted.is_continue() {
-                            wanted = events(answered(id, Answered::Sample(drawn)));
+                            wanted = events(answered(id, Answered::Sample(drawn), importance));
                         }
                         machine.handle(id, Response::Sample(drawn));
                     }
@@ -134,7 +138,7 @@ fn count(usage: &mut Usage, request: &Request) {
 /// Counts what an answer cost. Returns its event, and the answer for the machine.
 fn told(
     machine: &Machine,
-    id: RequestId,
+    (id, importance): (RequestId, Importance),
     request: &Request,
     recorded: Recorded,
     usage: &mut Usage,
@@ -154,10 +158,12 @@ fn told(
         Response::LabeledTool(_, said) | Response::Edited { label: said, .. } => Some(stated(machine, said)),
         _ => None,
     };
-    (Event::Answered { id, what, tokens, usd, finish, elapsed, stated }, response)
+    let importance = importance.answered(&what);
+    (Event::Answered { id, what, tokens, usd, finish, elapsed, stated, importance }, response)
 }
 
-fn answered(id: RequestId, what: Answered) -> Event {
+fn answered(id: RequestId, what: Answered, asked: Importance) -> Event {
     let (tokens, elapsed) = (Tokens::default(), Duration::ZERO);
-    Event::Answered { id, what, tokens, usd: None, finish: Finish::Other, elapsed, stated: None }
+    let (finish, importance) = (Finish::Other, asked.answered(&what));
+    Event::Answered { id, what, tokens, usd: None, finish, elapsed, stated: None, importance }
 }

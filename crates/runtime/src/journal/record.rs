@@ -6,8 +6,8 @@
 //! Invariant: the size of a record does not depend on the length of the conversation.
 
 use super::conversation::Conversations;
-use super::session::{BY, Recorded, Spent, WORDS};
-use super::{parse, signed, wire};
+use super::session::{BY, RETRIES, Recorded, Spent, WORDS};
+use super::{Retries, parse, signed, wire};
 use crate::Redactor;
 use crate::provider::Tokens;
 use core_ir::Num;
@@ -25,6 +25,9 @@ pub(super) fn kept_response(response: &Response, spent: &Spent, redactor: &Redac
     }
     if let Some(by) = &spent.by {
         response[BY] = json!({"name": by.name, "via": by.via.as_str()});
+    }
+    if let Some(retries) = &spent.retries {
+        response[RETRIES] = retries.to_json();
     }
     Some(if redactor.finds(&response) { wire::withheld() } else { response })
 }
@@ -86,6 +89,7 @@ pub(crate) fn read(
         response,
         words: record["response"].get_mut(WORDS).map(Json::take),
         by,
+        retries: Retries::from_json(&record["response"][RETRIES]),
         model: record["model"].as_str().unwrap_or_default().to_string(),
         tokens: Tokens::new(number(&record["tokens"][0]), number(&record["tokens"][1])),
         usd: record["usd"].as_str().and_then(|t| t.parse().ok()),

@@ -5,8 +5,8 @@ use super::db::{Database, DbError, NewRun, RunLock, Statement};
 use super::elicited::{self, Elicited};
 use super::writer::{Row, Write, Writer, Written};
 use super::{
-    Journal, JournalError, RunIdentity, RunStatus, Stored, changed_line, hash, new_id, now_millis, parse,
-    programs, whole, wire,
+    Journal, JournalError, Retries, RunIdentity, RunStatus, Stored, changed_line, hash, new_id, now_millis,
+    parse, programs, whole, wire,
 };
 use crate::Redactor;
 use crate::provider::Tokens;
@@ -38,6 +38,9 @@ pub(super) const WORDS: &str = "words";
 
 /// The field of a response in which stands who approved a call, or refused it.
 pub(super) const BY: &str = "by";
+
+/// The field of a response in which the attempts are that failed before it.
+pub(super) const RETRIES: &str = "retries";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -101,6 +104,8 @@ pub(crate) struct Recorded {
     pub(crate) words: Option<Json>,
     /// Party that approved a call, or refused it.
     pub(crate) by: Option<Decider>,
+    /// Attempts that failed before it.
+    pub(crate) retries: Option<Retries>,
     pub(crate) model: String,
     pub(crate) tokens: Tokens,
     pub(crate) usd: Option<Num>,
@@ -120,6 +125,7 @@ pub(crate) struct Spent {
     pub(crate) elapsed: Duration,
     pub(crate) words: Option<Arc<Json>>,
     pub(crate) by: Option<Decider>,
+    pub(crate) retries: Option<Retries>,
 }
 
 impl Journal {
@@ -463,6 +469,7 @@ impl Session {
                 response,
                 words: json.get_mut(WORDS).map(Json::take),
                 by: wire::decider(&json),
+                retries: Retries::from_json(&json[RETRIES]),
                 model: row.model,
                 tokens: Tokens::new(whole(row.tokens.0), whole(row.tokens.1)),
                 usd: row.usd.and_then(|t| t.parse().ok()),

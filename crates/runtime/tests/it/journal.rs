@@ -4,6 +4,7 @@
 mod postgres;
 
 use crate::support::program::{AT, ask, call, code, code as code_of, decl, par};
+use crate::support::{Act, Server};
 use core_ir::{Builder, Code, Data, EffectClass, ModelParams, Name, Num, Term, TermId, ToolDecl, Type};
 use machine::{Config, ErrorCode, Machine};
 use runtime::{
@@ -960,4 +961,28 @@ async fn a_resumed_run_has_the_time_at_which_it_began() {
     let session = resume(&file, &id, &code, Unfinished::Retry);
     let (report, _) = run(&code, &Handlers { stores, ..with(handlers("[]", &ledger), session) }).await;
     assert_eq!(text(&report), r#"[{},"paid 1",7]"#);
+}
+
+#[tokio::test]
+async fn attempts_that_failed_are_kept_with_the_answer_and_without_secrets() {
+    let crashed = |text: &str| Act::Raw(500, "text/plain", None, format!("{text} {KEY}"));
+    let server =
+        Server::start([crashed("overloaded"), crashed("overloaded"), Act::Say("hello".into())]).await;
+    let environment =
+        Environment::new([("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &server.url), ("ENTAIL_MODEL", "m")]);
+    let file = serde_json::from_value(json!({"models": {"m": {"retries": 2}}})).unwrap();
+    let models = Models::new(ModelSettings { file, ..Default::default() }, environment).unwrap();
+    let code = code(|b| ask(b, "hi", ModelParams::default()));
+    let dir = tempfile::tempdir().unwrap();
+    let place: JournalPlace = dir.path().join("r.db").into();
+    let session = Journal::open(&place).unwrap().begin(&about(&code), models.redactor()).unwrap();
+    let id = session.id().to_string();
+    let (report, events) = run(&code, &with(Handlers::new(models), session)).await;
+    assert_eq!(text(&report), r#""hello""#, "{events:?}");
+    let (played, _) = play(&place, &id, &code);
+    let [record] = played.records.values().collect::<Vec<_>>()[..] else { panic!("{:?}", played.records) };
+    let retries = record.retries.as_ref().unwrap();
+    assert_eq!((retries.number, retries.causes.len()), (2, 1), "{retries:?}");
+    assert!(retries.waited > std::time::Duration::ZERO, "{retries:?}");
+    assert!(retries.causes[0].contains("overloaded [redacted]"), "{retries:?}");
 }

@@ -416,7 +416,7 @@ impl<'a> Repl<'a> {
         if ui.is_json() {
             lines.iter().for_each(|l| ui.result(&l.to_string()));
         } else {
-            trace::show_all(ui, &lines);
+            trace::show_all(ui, &lines, trace::Minor::Shown);
         }
         exit
     }
