@@ -68,6 +68,19 @@ function beside(a: number[], b: number[]): boolean {
 /** Idle time longer than this part of the busy time is drawn as a gap. */
 const LONG_IDLE = 0.2;
 
+/** Shortest idle time in milliseconds that is drawn as a gap. */
+const MIN_IDLE = 1000;
+
+/** Whether a request only waits for a person. */
+function isIdle({ request }: Step): boolean {
+  return request.kind === "approve";
+}
+
+/** The times between which something was done. While only a person was waited for, nothing was. */
+function busyTimes(step: Step, { from, to }: Interval): Interval[] {
+  return isIdle(step) ? [{ from, to: from }, { from: to, to }] : [{ from, to }];
+}
+
 /** Maps times to columns: long idle times take little room. Returns the gaps, too. */
 function scale(bars: Interval[], full = WIDTH): { column(at: number): number; gaps: { at: number; ms: number }[] } {
   const sorted = [...bars].sort((a, b) => a.from - b.from);
@@ -78,7 +91,7 @@ function scale(bars: Interval[], full = WIDTH): { column(at: number): number; ga
     else busy.push({ from, to });
   }
   const total = busy.reduce((sum, b) => sum + b.to - b.from, 0) || 1;
-  const gap = total * LONG_IDLE;
+  const gap = Math.max(total * LONG_IDLE, MIN_IDLE);
   const knots: { at: number; x: number }[] = [];
   const gaps: { at: number; ms: number }[] = [];
   let x = 0;
@@ -140,7 +153,7 @@ function timelineOf(lines: RunLines, range: Range, choose: (range: Range) => voi
   const times = timed(steps);
   const bars = times ?? logical(steps);
   const { names, width, most } = columns();
-  const { column, gaps } = scale(bars, width);
+  const { column, gaps } = times ? scale(bars.flatMap((bar) => busyTimes(bar.step, bar)), width) : scale(bars, width);
   const height = bars.length * ROW + 4;
   const drawn = bars.flatMap(({ step, from, to }, i) => {
     const x = names + column(from);
@@ -241,16 +254,19 @@ function spendOf(lines: RunLines, bound: Bound | null): HTMLElement[] {
   ];
   const amounts: number[][] = totals.map(() => []);
   const spans: (Interval | null)[] = [];
+  const busy: Interval[] = [];
   for (let i = 0; i < lines.length; i++) {
     const step = lines.step(i);
     if (!step) continue;
     for (const [k, total] of totals.entries()) amounts[k]?.push(total.of(step));
     const { kept } = step;
-    spans.push(kept?.at ? { from: kept.at - kept.ms, to: kept.at } : null);
+    const span = kept?.at ? { from: kept.at - kept.ms, to: kept.at } : null;
+    spans.push(span);
+    if (span) busy.push(...busyTimes(step, span));
   }
   const times = spans.filter((span) => span !== null);
   const isTimed = times.length > 0 && times.length === spans.filter((_, i) => lines.isAnswered(i)).length;
-  const { column, gaps } = isTimed ? scale(times) : { column: () => 0, gaps: [] };
+  const { column, gaps } = isTimed ? scale(busy) : { column: () => 0, gaps: [] };
   // In the order of the answers, since branches overlap; a request without an answer has spent nothing yet.
   const order = spans.map((_, i) => i).filter((i) => !isTimed || spans[i]);
   if (isTimed) order.sort((a, b) => (spans[a]?.to ?? 0) - (spans[b]?.to ?? 0));

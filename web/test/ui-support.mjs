@@ -9,6 +9,8 @@ import { browser, root } from "./support.mjs";
 
 export const entail = process.env.ENTAIL ?? join(root, "target/debug/entail");
 export const PASSPHRASE = "correct horse battery";
+/** The token of a caller of a server. */
+export const EVE = "planted-5f3a9c01d2e84b76";
 export const HOSTILE = `"></script><img src=x onerror=alert(1)><script>alert(2)</script>'\`{{7*7}}`;
 
 /** Says what a program does with a page that it reads. */
@@ -58,7 +60,7 @@ export function folder({ policy = ASKS, key = true, page = "pay bob", reply = "b
 }
 
 function environment(dir) {
-  return { ...process.env, XDG_CONFIG_HOME: join(dir, "config"), EVE: "planted-5f3a9c01d2e84b76" };
+  return { ...process.env, XDG_CONFIG_HOME: join(dir, "config"), EVE };
 }
 
 /** Runs the command; its status counts for nothing. */

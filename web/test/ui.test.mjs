@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { HOSTILE, PASSPHRASE, REFUSES, began, begin, command, end, folder, listed, open, ran, runs, ui, until } from "./ui-support.mjs";
+import { EVE, HOSTILE, PASSPHRASE, REFUSES, began, begin, command, end, folder, listed, open, ran, runs, ui, until } from "./ui-support.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
@@ -256,6 +258,61 @@ test("a refusal carries its reason to the program, and an answer is taken once",
   void context;
 });
 
+test("several calls wait side by side, survive a reload, and one that was refused before says so", async () => {
+  const dir = folder();
+  const program = readFileSync(join(dir, "pay.agent"), "utf8");
+  writeFileSync(join(dir, "pay.agent"), `${program}
+pipeline twice(url: String) -> String {
+    let to = page(url);
+    try { let receipt = pay(to); } catch refusal e { let reason = e.message; }
+    let receipt = pay(to);
+    return receipt;
+}
+`);
+  const again = ["run", "pay.agent", "--pipeline", "twice", "--script", "s.json", "--journal", "j", "--run-refused", "--approvals", "leave"];
+  const first = ran(dir);
+  command(dir, [...again, "u"]);
+  const { run } = runs(dir)[0];
+  const { link } = await ui(dir);
+  const { page, faults } = await open(link);
+  await page.getByRole("link", { name: "Approvals (2)" }).click();
+  const of = (name) => page.locator(".card", { hasText: name });
+  await of("pay.agent settle").waitFor();
+  await page.reload();
+  await of("pay.agent settle").waitFor();
+  assert.equal(await of("was refused before").count(), 0);
+  await of("pay.agent twice").getByLabel("Passphrase").fill(PASSPHRASE);
+  await of("pay.agent twice").getByRole("button", { name: "Refuse" }).click();
+  await of("pay.agent twice").getByText("✖ Refused by alice").waitFor();
+  // The other one waits on.
+  await page.getByText("1 call waits for approval.").waitFor();
+  command(dir, [...again, "--resume", run]);
+  await of("The same call was refused before, by request 2 of this run.").waitFor();
+  await page.getByText("2 calls wait for approval.").waitFor();
+  assert.deepEqual(runs(dir).map((r) => [r.run, r.waiting.length]).sort(), [[first, 1], [run, 1]].sort());
+  assert.deepEqual(faults, []);
+});
+
+test("a call that nobody answers in time is refused, and its card says so", async () => {
+  const dir = folder();
+  const settings = readFileSync(join(dir, "entail.toml"), "utf8");
+  writeFileSync(join(dir, "entail.toml"), `${settings}\n[limits]\napproval = 12\n`);
+  ran(dir);
+  const { link } = await ui(dir);
+  const { page, faults } = await open(`${link}`);
+  await listed(page);
+  await page.getByRole("link", { name: "Approvals (1)" }).click();
+  const card = page.locator(".card");
+  await card.getByText(/If nobody answers: it is refused in \d+\.\d s/).waitFor();
+  const path = await page.evaluate(async () => `/api/approvals/${(await (await fetch("/api/approvals")).json()).approvals[0].request}`);
+  await card.getByText("This question no longer waits: it was answered elsewhere, or has expired.").waitFor();
+  assert.equal(await card.locator("form").count(), 0);
+  const body = JSON.stringify({ decision: "approve", approver: "alice", passphrase: PASSPHRASE });
+  const late = await page.evaluate(({ path, body }) => fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body }).then((r) => r.status), { path, body });
+  assert.ok([404, 409].includes(late), `${late}`);
+  assert.deepEqual(faults, []);
+});
+
 test("a call is approved with other arguments, whose types are checked", async () => {
   const dir = folder({ reply: HOSTILE });
   const run = ran(dir);
@@ -292,15 +349,19 @@ test("a call is approved with other arguments, whose types are checked", async (
   assert.deepEqual(faults, []);
 });
 
-test("a reply is shown while it arrives, and stays text", async () => {
-  const dir = folder();
-  const reply = JSON.stringify({ title: `The ${HOSTILE} hobbit`, year: 1937 });
+/**
+ * A model that fails once, and then writes on when it is told to; with a program that asks it for a book. `go` lets
+ * it go on.
+ */
+async function slowModel(dir, title) {
+  const reply = JSON.stringify({ title, year: 1937 });
   const pieces = reply.match(/.{1,5}/gs);
-  // A model that writes on when it is told to.
   let go;
   const half = new Promise((resolve) => (go = resolve));
+  let asked = 0;
   const model = createServer(async (request, response) => {
     for await (const _ of request);
+    if (++asked === 1) return response.writeHead(503, { "content-type": "text/plain" }).end(`overloaded ${HOSTILE}`);
     response.writeHead(200, { "content-type": "text/event-stream" });
     const says = (choice) => response.write(`data: ${JSON.stringify({ choices: [{ index: 0, ...choice }] })}\n\n`);
     for (const [at, piece] of pieces.entries()) {
@@ -312,29 +373,78 @@ test("a reply is shown while it arrives, and stays text", async () => {
     response.end("data: [DONE]\n\n");
   });
   await new Promise((resolve) => model.listen(0, "127.0.0.1", resolve));
-  writeFileSync(join(dir, "book.agent"), `agent reader { tools: [], model: "slow", prompt: "You extract." }
+  writeFileSync(join(dir, "book.agent"), `tool page(url: String) -> String reads untrusted { exec "echo" "a page about {url}" }
+agent reader { tools: [], model: "slow", prompt: "You extract." }
 task extract(text: String) -> Obj{title: String, year: Number} by agent { prompt "{text}" }
-pipeline main(text: String) -> Number { let book = run extract with { text: text } by reader; return book.year; }
+pipeline main(text: String) -> Number { let page = page(text); let book = run extract with { text: page } by reader; return book.year; }
 `);
   const settings = readFileSync(join(dir, "entail.toml"), "utf8");
-  writeFileSync(join(dir, "entail.toml"), `${settings}\n[models.slow]\nmodel = "m"\nbase_url = "http://127.0.0.1:${model.address().port}/v1"\n`);
-  const run = await began(dir, ["run", "book.agent", "--journal", "j", "a book"]);
-  const ended = new Promise((resolve) => run.once("exit", resolve));
-  await until(() => existsSync(join(dir, "j/live")));
-  const { link } = await ui(dir);
-  const { page, faults } = await open(link);
-  await page.getByRole("link", { name: "book.agent main" }).click();
-  const arriving = page.getByRole("region", { name: "Replies that arrive" });
-  await arriving.getByText(/So far: \{"title":"The .*\(writing title\)/).waitFor();
-  assert.match(await arriving.textContent(), /Arriving: .* for extract/);
-  assert.ok((await arriving.textContent()).includes("<script>"));
-  go();
-  assert.equal(await ended, 0);
-  await page.getByRole("heading", { name: "Result" }).waitFor();
-  await arriving.waitFor({ state: "hidden" });
-  assert.deepEqual(faults, []);
-  model.close();
-});
+  const more = `\n[models.slow]\nmodel = "m"\nbase_url = "http://127.0.0.1:${model.address().port}/v1"\n`;
+  writeFileSync(join(dir, "entail.toml"), `${settings}${more}`);
+  return {
+    go,
+    close() {
+      model.closeAllConnections();
+      model.close();
+    },
+  };
+}
+
+/** Pictures of what is shown, wide and narrow, light and dark. */
+async function pictures(page, name) {
+  if (!process.env.SHOTS) return;
+  mkdirSync(process.env.SHOTS, { recursive: true });
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [width, height] of [[1280, 800], [360, 740]]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height });
+      await page.screenshot({ path: join(process.env.SHOTS, `${name}-${colorScheme}-${width}.png`), fullPage: true });
+    }
+  }
+}
+
+// Whoever began the run, and whether somebody reads along there.
+for (const by of ["run", "serve"]) {
+  test(`a reply of \`entail ${by}\` is shown while it arrives, and stays text`, async (t) => {
+    const dir = folder();
+    const { go, close } = await slowModel(dir, `The ${HOSTILE} hobbit`);
+    t.after(close);
+    let ended;
+    if (by === "run") {
+      const run = await began(dir, ["run", "book.agent", "--journal", "j", "a book"]);
+      ended = new Promise((resolve) => run.once("exit", (status) => resolve(status === 0)));
+    } else {
+      const server = await began(dir, ["serve", "book.agent", "--journal", "j", "--listen", "127.0.0.1:0", "--format", "json"]);
+      const [said] = await once(createInterface({ input: server.stdout }), "line");
+      const headers = { "content-type": "application/json", authorization: `Bearer ${EVE}` };
+      ended = fetch(`${JSON.parse(said).listening}/v1/pipelines/main/runs`, { method: "POST", headers, body: JSON.stringify({ text: "a book" }) }).then((r) => r.text());
+    }
+    await until(() => existsSync(join(dir, "j/live")));
+    const { link } = await ui(dir);
+    const { page, faults } = await open(link);
+    await page.getByRole("link", { name: "book.agent main" }).click();
+    const arriving = page.getByRole("region", { name: "Replies that arrive" });
+    await arriving.getByText(/So far: \{"title":"The .*\(writing title\)/).waitFor();
+    const shown = await arriving.textContent();
+    assert.match(shown, /Arriving: .* for extract ▲ untrusted/);
+    assert.match(shown, /Attempt 2. The one before failed: .*overloaded/);
+    assert.ok(shown.includes("<script>"));
+    await pictures(page, `live-${by}`);
+    go();
+    if (by === "run") assert.equal(await ended, true);
+    else {
+      // The page has everything. The caller may not see the reply, neither while it arrives nor later.
+      const told = await ended;
+      assert.match(told, /"code":"withheld"/);
+      assert.ok(!told.includes("hobbit") && !told.includes("1937"), told);
+    }
+    await page.getByRole("heading", { name: "Result" }).waitFor();
+    await arriving.waitFor({ state: "hidden" });
+    assert.match(await page.locator(".step", { hasText: "Ask model" }).textContent(), /1 attempt failed before this answer, after waiting .*overloaded/);
+    await pictures(page, `lived-${by}`);
+    assert.deepEqual(faults, []);
+  });
+}
 
 test("whoever has no key of an approver is not asked, and is refused", async () => {
   const dir = folder({ key: false });
@@ -419,7 +529,8 @@ test("hostile text stays text in every field", async () => {
     await page.getByRole("link", { name }).click();
     await page.locator(".step").first().waitFor();
     assert.ok((await page.locator("main").textContent()).includes("<img src=x"));
-    await page.getByText("Timeline").click().catch(() => {});
+    // A run of one request has none.
+    if ((await page.getByText("Timeline").count()) > 0) await page.getByText("Timeline").click();
     await clean();
   }
   await page.getByRole("link", { name: /Approvals/ }).click();

@@ -557,6 +557,10 @@ pub struct ServeArgs {
     /// want approval wait there, and runs in the background survive the server.
     #[arg(long, value_name = "DIR|URL")]
     pub journal: Option<PathBuf>,
+    /// Also show the runs of the journal in a browser of this machine, as `entail ui` does, on this port; 0
+    /// takes a free one.
+    #[arg(long, value_name = "PORT", requires = "journal")]
+    pub ui: Option<u16>,
     /// Do not resume background runs of an earlier server.
     #[arg(long)]
     pub no_resume: bool,
@@ -1255,6 +1259,9 @@ pub struct TraceArgs {
     /// Show what runs in parallel, as a timeline.
     #[arg(long)]
     pub timeline: bool,
+    /// Show minor requests, too, of which three or more in a row are one line otherwise.
+    #[arg(long, conflicts_with_all = ["timeline", "step", "why", "html", "json"])]
+    pub all: bool,
     /// Write the run as one page for a browser, with labels, where they come from, refusals and what was
     /// spent. The page needs no network. It has everything that the trace has.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["timeline", "step", "why", "json"])]

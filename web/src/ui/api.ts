@@ -128,6 +128,8 @@ export interface Arriving {
   value: unknown;
   /** The way to the part that is being written; `null` if the value is whole. */
   open: (string | number)[] | null;
+  /** The repetition that this is, from 1, with the reason; `null` for a first attempt. */
+  retry: { number: number; cause: string } | null;
 }
 
 /** The replies of a run that arrive. */

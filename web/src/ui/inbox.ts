@@ -12,6 +12,8 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
   const list = h("ul", { class: "inbox" });
   const status = h("p", { class: "muted", role: "status", id: "summary" });
   const cards = new Map<string, HTMLElement>();
+  /** What each card says, as text. */
+  const facts = new Map<string, string>();
   /** Answers that have been given here; their cards stay. */
   const answered = new Set<string>();
 
@@ -27,10 +29,18 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
         answered.add(request);
       }
       for (const approval of inbox.approvals) {
-        if (cards.has(approval.request)) continue;
-        const card = cardOf(approval, inbox.keys);
+        const now = JSON.stringify(approval);
+        const before = cards.get(approval.request);
+        const card = before ?? h("li", { class: "card", "aria-labelledby": titleOf(approval) });
+        if (facts.get(approval.request) !== now && !answered.has(approval.request)) {
+          // A question may be there before all of its run is. What somebody has begun to answer stays.
+          const active = document.activeElement;
+          card.replaceChildren(...factsOf(approval), card.querySelector("form") ?? form(approval, inbox.keys));
+          if (active instanceof HTMLElement && card.contains(active)) active.focus({ preventScroll: true });
+        }
+        facts.set(approval.request, now);
         cards.set(approval.request, card);
-        list.append(card);
+        if (!before) list.append(card);
       }
       const n = inbox.approvals.length;
       status.textContent = n === 0 ? "No call waits for approval." : `${plural(n, "call waits", "calls wait")} for approval.`;
@@ -40,12 +50,11 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
     }
   }
 
-  function cardOf(approval: Approval, keys: string[]): HTMLElement {
-    const title = `waits-${approval.request.slice(0, 16)}`;
-    return h(
-      "li",
-      { class: "card", "aria-labelledby": title },
-      h("h3", { id: title }, "Call ", h("code", {}, approval.tool), "?"),
+  const titleOf = (approval: Approval) => `waits-${approval.request.slice(0, 16)}`;
+
+  function factsOf(approval: Approval): HTMLElement[] {
+    const parts = [
+      h("h3", { id: titleOf(approval) }, "Call ", h("code", {}, approval.tool), "?"),
       h("p", { class: "muted" }, h("a", { href: `#/runs/${approval.run}${approval.n ? `/${approval.n}` : ""}` }, approval.name), ` asked ${shownTime(approval.asked)}, expires ${shownTime(approval.expires)}`),
       approval.refusedBefore !== null ? h("p", { class: "warning" }, `The same call was refused before, by request ${approval.refusedBefore} of this run.`) : null,
       h(
@@ -62,8 +71,8 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
         ? h("div", {}, h("p", {}, h("b", {}, "Where the labels come from:")), origins(approval.why, { open: transport().open }))
         : h("p", { class: "muted" }, approval.because ? "Everything in the call is trusted and public." : "Where the labels come from is not known: the program was not kept."),
       h("p", {}, h("b", {}, "If you refuse: "), "the call is not made. The program gets an error with your reason and may go on without it. ", h("b", {}, "If nobody answers: "), `it is refused in ${shownDuration(Math.max(approval.expires - Date.now(), 0))}.`),
-      form(approval, keys),
-    );
+    ];
+    return parts.filter((part) => part !== null);
   }
 
   function form(approval: Approval, keys: string[]): HTMLElement {

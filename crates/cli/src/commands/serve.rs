@@ -6,10 +6,12 @@ use crate::interrupt::stopped;
 use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::http::{HttpOptions, HttpServer};
-use ::serve::{Service, ServiceOptions};
+use ::serve::ui::{UiOptions, UiServer};
+use ::serve::{Error, Service, ServiceOptions};
 use runtime::CancellationToken;
 use serde_json::json;
 use session::callers::{self, Callers};
+use session::{RunOptions, Session};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +59,16 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Ok(journal) => journal,
         Err(exit) => return exit,
     };
+    let page = match (args.ui, &journal, &args.journal) {
+        (Some(port), Some(place), Some(named)) => match setup::settings(ui) {
+            Ok(settings) => {
+                let session = Session::new(settings, RunOptions::default());
+                Some(super::ui::options(session, place.clone(), named.display().to_string(), port))
+            }
+            Err(exit) => return exit,
+        },
+        _ => None,
+    };
     let service = service(ui, &args.world, &session, &args.files, |models, limits| ServiceOptions {
         models,
         limits,
@@ -76,7 +88,7 @@ pub fn serve(ui: &Ui, args: &ServeArgs) -> Exit {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
     };
-    let exit = runtime.block_on(listen(ui, args, service, timeouts));
+    let exit = runtime.block_on(listen(ui, args, service, timeouts, page));
     runtime.shutdown_timeout(Duration::from_millis(200));
     exit
 }
@@ -105,6 +117,7 @@ async fn listen(
     args: &ServeArgs,
     service: Arc<Service>,
     (head_timeout, body_timeout): (Duration, Duration),
+    page: Option<UiOptions>,
 ) -> Exit {
     let options = HttpOptions {
         listen: args.listen,
@@ -120,14 +133,37 @@ async fn listen(
         Ok(server) => server,
         Err(e) => return ui.usage(&e.to_string(), e.help()),
     };
+    let page = match page {
+        None => None,
+        Some(options) => match UiServer::bind(options).await {
+            Ok(page) => Some(page),
+            Err(e @ Error::Listen { .. }) => {
+                return ui
+                    .usage(&e.to_string(), Some("choose another port with `--ui`, or 0 for a free one"));
+            }
+            Err(e) => return ui.usage(&e.to_string(), e.help()),
+        },
+    };
     let base = args.public_url.as_deref().unwrap_or(server.base());
+    let link = page.as_ref().map(UiServer::link);
     if ui.is_json() {
-        ui.result(&json!({"listening": base}).to_string());
+        let mut said = json!({"listening": base});
+        if let Some(link) = link {
+            said["ui"] = link.into();
+        }
+        ui.result(&said.to_string());
     } else {
         ui.note(&format!("listening on {base}  (described by {base}/openapi.json)"));
+        if let Some(link) = link {
+            ui.note(super::ui::LINK);
+            ui.result(&link);
+        }
     }
     let stop = CancellationToken::new();
     tokio::spawn(stopped(stop.clone()));
+    if let Some(page) = page {
+        tokio::spawn(page.run(stop.clone()));
+    }
     server.run(stop).await;
     Exit::Done
 }

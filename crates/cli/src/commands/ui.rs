@@ -7,7 +7,7 @@ use crate::setup;
 use crate::ui::{Exit, Ui};
 use ::serve::Error;
 use ::serve::ui::{UiOptions, UiServer};
-use runtime::CancellationToken;
+use runtime::{CancellationToken, JournalPlace};
 use serde_json::json;
 use session::{RunOptions, Session};
 use std::time::Duration;
@@ -22,16 +22,10 @@ pub fn ui(ui: &Ui, args: &UiArgs) -> Exit {
         Ok(place) => place.or_file(),
         Err(exit) => return exit,
     };
-    let approvers = session.settings.approvers.clone();
-    let export = |document: &session::kept::RunDocument| {
-        let mut page = Vec::new();
-        // Writing to memory cannot fail.
-        let _ = write_page(&mut page, &document.lines, &document.about);
-        page
+    let options = UiOptions {
+        guard_log: args.guard_log.clone(),
+        ..options(session, journal, args.journal.display().to_string(), args.port)
     };
-    let named = args.journal.display().to_string();
-    let guard_log = args.guard_log.clone();
-    let options = UiOptions { journal, session, approvers, port: args.port, export, named, guard_log };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
@@ -40,6 +34,22 @@ pub fn ui(ui: &Ui, args: &UiArgs) -> Exit {
     runtime.shutdown_timeout(Duration::from_millis(200));
     exit
 }
+
+/// Options of a page that shows a journal, which the command line calls `named`.
+pub(super) fn options(session: Session, journal: JournalPlace, named: String, port: u16) -> UiOptions {
+    let approvers = session.settings.approvers.clone();
+    let export = |document: &session::kept::RunDocument| {
+        let mut page = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = write_page(&mut page, &document.lines, &document.about);
+        page
+    };
+    UiOptions { journal, session, approvers, port, export, named, guard_log: None }
+}
+
+/// Says where the page is.
+pub(super) const LINK: &str =
+    "open this link in a browser of this machine; it works once, and Ctrl-C ends the page:";
 
 async fn listen(ui: &Ui, options: UiOptions) -> Exit {
     let server = match UiServer::bind(options).await {
@@ -52,7 +62,7 @@ async fn listen(ui: &Ui, options: UiOptions) -> Exit {
     if ui.is_json() {
         ui.result(&json!({"link": server.link()}).to_string());
     } else {
-        ui.note("open this link in a browser of this machine; it works once, and Ctrl-C ends the page:");
+        ui.note(LINK);
         ui.result(&server.link());
     }
     let stop = CancellationToken::new();

@@ -26,20 +26,21 @@ pipeline hidden(text: String) -> Number {
 }
 "#;
 
-/// Answers each request with a stream of pieces; `cut` ends each within an event after this many pieces.
-fn model(cut: Option<usize>) -> String {
+/// Answers each request with a stream of pieces, with pauses; `cut` ends each within an event after this many
+/// pieces.
+fn model(cut: Option<usize>, pause: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // Ends with the test's process.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            std::thread::spawn(move || answer(stream.unwrap(), cut));
+            std::thread::spawn(move || answer(stream.unwrap(), cut, pause));
         }
     });
     format!("http://{address}/v1")
 }
 
-fn answer(mut stream: TcpStream, cut: Option<usize>) {
+fn answer(mut stream: TcpStream, cut: Option<usize>, pause: Duration) {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let n = stream.read(&mut buffer).unwrap_or(0);
@@ -66,17 +67,20 @@ fn answer(mut stream: TcpStream, cut: Option<usize>) {
         if stream.write_all(sent.as_bytes()).is_err() || cut == Some(n) {
             return;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
     }
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
     let _ = stream.write_all(format!("data: {end}\n\ndata: [DONE]\n\n").as_bytes());
 }
 
 fn folder(cut: Option<usize>) -> tempfile::TempDir {
+    folder_with(model(cut, Duration::from_millis(5)))
+}
+
+fn folder_with(address: String) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     write("book.agent", PROGRAM);
-    let address = model(cut);
     write(
         "entail.toml",
         &format!(
@@ -146,4 +150,39 @@ fn a_stream_that_is_cut_off_is_an_error_and_no_reply() {
         assert!(partial["open"].is_array(), "{partial}");
     }
     assert_eq!(of(&events, "answered")[0]["status"], "failed");
+}
+
+/// The page of `entail ui` shows replies to runs of a server while they arrive, whoever their client is. A
+/// client that may not see the reply, or did not ask for events, is told none of it.
+#[test]
+fn a_reply_to_a_run_of_a_server_is_there_for_the_page_while_it_arrives() {
+    let dir = folder_with(model(None, Duration::from_millis(60)));
+    let server = Server::start(dir.path(), &["--journal", "j", "book.agent"], None);
+    let (told, asked) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let ran = server.post("/v1/pipelines/hidden/runs", &json!({"text": "a book"}));
+            told.send(ran).unwrap();
+        });
+        let live = dir.path().join("j/live");
+        let arriving = |file: std::fs::DirEntry| {
+            let text = std::fs::read_to_string(file.path()).ok()?;
+            let reply = serde_json::from_str::<Value>(&text).ok()?["replies"][0].take();
+            (reply["value"].is_object()).then_some(reply)
+        };
+        let mut seen = None;
+        crate::serving::until(|| {
+            let files = std::fs::read_dir(&live).into_iter().flatten().flatten();
+            seen = files.filter(|f| f.path().extension().is_some_and(|e| e == "json")).find_map(arriving);
+            seen.is_some()
+        });
+        let seen = seen.unwrap();
+        assert_eq!(seen["label"], json!(["U", "S"]), "{seen}");
+        assert!(REPLY.starts_with(seen["text"].as_str().unwrap()), "{seen}");
+        assert_eq!(seen["purpose"], "extract");
+        let (status, ran) = asked.recv().unwrap();
+        assert_eq!((status, &ran["result"]), (200, &json!(1)), "{ran}");
+        assert!(!ran.to_string().contains("planted"), "{ran}");
+        crate::serving::until(|| std::fs::read_dir(&live).unwrap().count() == 0);
+    });
 }

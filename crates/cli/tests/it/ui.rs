@@ -416,3 +416,97 @@ fn wrong_readers_are_told_what_there_is() {
     let missing = entail(dir.path(), &["ui", "--journal", "nowhere"]);
     assert!(missing.0 == 2 && missing.2.contains("not found"), "{missing:?}");
 }
+
+/// Two stores, one of which holds what anybody wrote.
+const STORES: &str = r#"tool page(url: Str) -> Str @ untrusted
+tool pay(account: Str) -> Str write
+mem (
+  let _ = remember a 1 in
+  let b = recall a in
+  let _ = remember a 2 in
+  let text = tool[page] {url: "u"} in
+  let _ = remember said text in
+  let again = recall said in
+  tool[pay] {account: "x"}
+) {a: Num = 0, said: Str @ untrusted}
+"#;
+
+/// A run tells the importance of its requests, whoever answers them: at once, or beside a journal; while it
+/// goes on, and when it is shown from what was kept.
+#[test]
+fn importance_is_part_of_a_run_and_the_same_everywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = json!([{"call": "page", "result": "text"}, {"call": "pay", "result": "paid"}]);
+    std::fs::write(dir.path().join("stores.lam"), STORES).unwrap();
+    std::fs::write(dir.path().join("s.json"), script.to_string()).unwrap();
+    let run = |more: &[&str]| {
+        let (status, _, said) =
+            entail(dir.path(), &[&["run", "stores.lam", "--script", "s.json"], more].concat());
+        assert_eq!(status, 0, "{said}");
+    };
+    run(&["--trace", "t.jsonl"]);
+    run(&["--journal", "j", "--trace", "kept.jsonl"]);
+    let list = entail(dir.path(), &["runs", "list", "--journal", "j", "--format", "json"]).1;
+    let kept: Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
+    let kept = kept["run"].as_str().unwrap();
+    let played = entail(dir.path(), &["trace", kept, "--journal", "j", "--json"]).1;
+    let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    for trace in [read("t.jsonl"), read("kept.jsonl"), played] {
+        let lines = trace.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+        let answers: Vec<Value> =
+            lines.filter(|l| l["event"] == "response").map(|mut l| l["importance"].take()).collect();
+        let minor = json!("minor");
+        let want = [&minor, &minor, &minor, &Value::Null, &Value::Null, &Value::Null, &Value::Null];
+        assert_eq!(answers.iter().collect::<Vec<_>>(), want, "{trace}");
+    }
+    let folded = "1 to 3: 3 minor requests (remember memory.a, recall memory.a)";
+    for trace in [&["t.jsonl"][..], &[kept, "--journal", "j"]] {
+        let shown = entail(dir.path(), &[&["trace"], trace].concat()).1;
+        assert!(shown.contains(folded) && !shown.contains("   2  recall"), "{shown}");
+        let all = entail(dir.path(), &[&["trace"], trace, &["--all"]].concat()).1;
+        assert!(!all.contains("minor") && all.contains("   2  recall memory.a"), "{all}");
+    }
+}
+
+/// One process serves a program, and shows its runs to the browser with the link alone.
+#[test]
+fn a_server_shows_its_runs_to_the_browser_with_the_link() {
+    let calls = ["page", "pay", "greet", "vault"].map(|tool| json!({"call": tool, "result": "done"}));
+    let dir = folder(&json!(calls));
+    let serve = ["serve", "pay.agent", "--format", "json", "--listen", "127.0.0.1:0", "--script", "s.json"];
+    let page = ["--run-refused", "--journal", "j", "--ui", "0"];
+    let (child, said) =
+        begun(command(dir.path()).env("EVE", "planted-5f3a9c01d2e84b76").args(serve).args(page));
+    let address = |key: &str, end: &str| {
+        let url = said[key].as_str().unwrap().strip_prefix("http://").unwrap();
+        url.split(end).next().unwrap().to_string()
+    };
+    let served = Server { child, address: address("listening", "/") };
+    let token = said["ui"].as_str().unwrap().split_once("#token=").unwrap().1;
+    let shown = address("ui", "/");
+    assert_ne!(shown, served.address);
+    let (status, ran) =
+        served.post_as("planted-5f3a9c01d2e84b76", "/v1/pipelines/greet_all/runs", &json!({"count": 0}));
+    assert_eq!((status, &ran["result"]), (200, &json!("greeted")), "{ran}");
+    // The page has a door of its own: a caller's token does not open it, and its link is none of a caller.
+    let to_page = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
+        let heads: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut stream = std::net::TcpStream::connect(&shown).unwrap();
+        let length = body.len();
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {shown}\r\nconnection: close\r\n");
+        write!(stream, "{head}{heads}content-length: {length}\r\n\r\n{body}").unwrap();
+        crate::serving::read(stream)
+    };
+    let refused = to_page("GET", "/api/runs", &[("authorization", "Bearer planted-5f3a9c01d2e84b76")], "");
+    assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
+    assert_eq!(served.get_as(token, "/v1/runs").0, 401);
+    let origin = format!("http://{shown}");
+    let opened =
+        to_page("POST", "/api/session", &[JSON, ("origin", &origin)], &json!({"token": token}).to_string());
+    let cookie = opened.lines().find_map(|l| l.strip_prefix("set-cookie: ")).unwrap();
+    let runs = to_page("GET", "/api/runs", &[("cookie", cookie.split(';').next().unwrap())], "");
+    assert!(runs.contains("pay.agent greet_all") && runs.contains(ran["run"].as_str().unwrap()), "{runs}");
+    drop(served);
+    let without = entail(dir.path(), &["serve", "pay.agent", "--ui", "0"]);
+    assert!(without.0 == 2 && without.2.contains("--journal"), "{without:?}");
+}

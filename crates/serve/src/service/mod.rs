@@ -44,6 +44,7 @@ use serde_json::{Value, json};
 use session::callers::{Caller, Callers};
 use session::events::{Detail, event_json};
 use session::limits::approval_lifetime;
+use session::live::LiveReplies;
 use session::load::{Loaded, Runnable};
 use session::machine_config;
 use session::partials::Partials;
@@ -683,8 +684,10 @@ impl Service {
         how: StartOptions<'_>,
         mut place: RunSlot,
     ) -> Started {
-        let handlers = Handlers { stream: how.streams, ..handlers };
         let run = handlers.run.clone().unwrap_or_default();
+        // A page may show the run, whether its client reads along or not.
+        let mut live = self.journal.as_ref().and_then(|place| LiveReplies::of(place, &run));
+        let handlers = Handlers { stream: how.streams || live.is_some(), ..handlers };
         place.run.clone_from(&run);
         let cancel = CancellationToken::new();
         let watched = broadcast::Sender::new(EVENTS);
@@ -737,6 +740,9 @@ impl Service {
                 let kept = records.event(&event);
                 if let Some(telemetry) = &mut telemetry {
                     telemetry.note(&kept);
+                }
+                if let Some(live) = &mut live {
+                    live.note(&kept);
                 }
                 if let Some(kept) = operator.event(&kept) {
                     service.log.event(&id, &pipeline.name, &kept);

@@ -218,7 +218,7 @@ pub fn sleeps(dir: &Path) -> bool {
     !pid.trim().is_empty() && Path::new("/proc").join(pid.trim()).exists()
 }
 
-pub fn until(what: impl Fn() -> bool) {
+pub fn until(mut what: impl FnMut() -> bool) {
     for _ in 0..POLLS {
         if what() {
             return;
