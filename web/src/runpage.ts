@@ -234,7 +234,7 @@ export class RunPage {
         continue;
       }
       flush();
-      this.#list.append(stepItem(step, at + 1 === this.#upTo, this.#actions));
+      this.#list.append(stepItem(step, at + 1 === this.#upTo, this.#actions, this.#pending()));
     }
     flush();
     this.#shown = Math.min(this.#shown + count, this.#found.length);
@@ -246,13 +246,20 @@ export class RunPage {
 
   /** Steps of little importance: several in a row are folded. */
   #items(steps: Step[]): HTMLElement[] {
-    const items = steps.map((step) => stepItem(step, false, this.#actions));
+    const items = steps.map((step) => stepItem(step, false, this.#actions, this.#pending()));
     const [first, last] = [steps[0], steps.at(-1)];
     if (!first || !last || steps.length < MIN_FOLDED) return items;
     const names = [...new Set(steps.map((step) => `${step.request.kind} ${subject(step)}`))];
     const what = `${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}`;
     const summary = h("summary", {}, `${first.request.n} to ${last.request.n}: ${steps.length} minor requests (${what})`);
     return [h("li", { class: "minor" }, h("details", {}, summary, h("ol", { class: "steps" }, ...items)))];
+  }
+
+  /** What is said of a request without an answer. */
+  #pending(): string {
+    const state = this.#about.run?.state;
+    if (state === "running") return "not answered yet";
+    return state === "waiting" ? "waits for an answer" : "not answered";
   }
 
   #outcome(): HTMLElement[] {

@@ -61,8 +61,8 @@ export function hasFailed({ response }: Step): boolean {
   return response !== undefined && ("error" in response || "stopped" in response);
 }
 
-/** One request of a run with its answer. */
-export function stepItem(step: Step, isLast: boolean, actions: StepActions): HTMLElement {
+/** One request of a run with its answer; `pending` is said where there is none. */
+export function stepItem(step: Step, isLast: boolean, actions: StepActions, pending = "not answered"): HTMLElement {
   const { request, response, kept } = step;
   const branch = (request.place ?? []).slice(0, -1).join(".");
   const item: HTMLElement = h(
@@ -83,7 +83,7 @@ export function stepItem(step: Step, isLast: boolean, actions: StepActions): HTM
     request.args ? details("Arguments", request.args) : null,
     request.value !== undefined ? details("Value", request.value) : null,
     request.why?.some(hasOrigin) ? whyOf(request.why, actions) : null,
-    response ? answer(request, response) : h("p", { class: "muted" }, "not answered"),
+    response ? answer(request, response) : h("p", { class: "muted" }, pending),
     kept?.retries ? repeated(kept.retries) : null,
     kept ? facts(kept) : null,
     response && "stopped" in response && request.kind === "tool" ? offer({ call: request.tool, result: "…" }, actions) : null,
