@@ -23,6 +23,12 @@ pipeline settle(url: String) -> String {
     let receipt = run pay with { to: to };
     return receipt;
 }
+pipeline twice(url: String) -> String {
+    let to = page(url);
+    try { let receipt = pay(to); } catch refusal e { let reason = e.message; }
+    let receipt = pay(to);
+    return receipt;
+}
 pipeline greet_all(count: Int) -> String {
     for n in range(0, count) { let done = greet("bob"); }
     return "greeted";
@@ -178,6 +184,14 @@ impl Browser {
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
+    /// The revision of which a page that has seen another one last is told.
+    fn told(&self, path: &str, last: &str) -> Option<String> {
+        let stream = self.server.send("GET", path, &[("cookie", &self.cookie), ("last-event-id", last)], "");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        lines.skip_while(|l| !l.is_empty()).find_map(|l| l.strip_prefix("id: ").map(String::from))
+    }
+
     /// A line about a run, and the lines of its trace.
     fn run(&self, path: &str) -> Vec<Value> {
         let (status, _, text) = self.server.raw("GET", path, &[("cookie", &self.cookie)], "");
@@ -267,14 +281,7 @@ fn a_page_that_follows_a_run_gets_what_it_lacks() {
     let same = browser.run(&format!("/api/runs/{id}?have={revision}"));
     assert_eq!((same.len(), same[0]["keep"].as_u64()), (1, Some(whole.len() as u64 - 1)));
     // A page that has seen the present revision is told nothing; another one is told at once.
-    let told = |last: &str| {
-        let path = format!("/api/runs/{id}/events");
-        let stream =
-            browser.server.send("GET", &path, &[("cookie", &browser.cookie), ("last-event-id", last)], "");
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
-        let lines = BufReader::new(stream).lines().map_while(Result::ok);
-        lines.skip_while(|l| !l.is_empty()).find_map(|l| l.strip_prefix("id: ").map(String::from))
-    };
+    let told = |last: &str| browser.told(&format!("/api/runs/{id}/events"), last);
     let now = told("").unwrap();
     assert_eq!((told(&now), told("earlier")), (None, Some(now)));
     entail(dir.path(), &["approve", &id, "--journal", "j", "--passphrase-stdin", "--deny"]);
@@ -284,6 +291,22 @@ fn a_page_that_follows_a_run_gets_what_it_lacks() {
     assert!(keep > 0 && more[0]["about"]["run"]["state"] == "failed", "{more:?}");
     let whole_now = browser.run(&format!("/api/runs/{id}"));
     assert_eq!([&whole[1..=keep], &more[1..]].concat(), whole_now[1..]);
+}
+
+/// The page looks now and then: a question may have been answered and another one asked since it looked last.
+#[test]
+fn a_question_in_the_place_of_another_is_a_change() {
+    let dir = paying();
+    let leave = ["--approvals", "leave"];
+    let id = run(dir.path(), "twice", "u", &leave);
+    let browser = Browser::of(dir.path());
+    let before = browser.told("/api/events", "").unwrap();
+    assert_eq!(browser.told("/api/events", &before), None);
+    entail(dir.path(), &["approve", &id, "--journal", "j", "--passphrase-stdin", "--deny"]);
+    entail(dir.path(), &[&running("twice")[..], &leave, &["--resume", &id]].concat());
+    let card = browser.get("/api/approvals").1["approvals"].take();
+    assert_eq!((card.as_array().unwrap().len(), &card[0]["refusedBefore"]), (1, &json!(2)), "{card}");
+    assert!(browser.told("/api/events", &before).is_some_and(|now| now != before));
 }
 
 #[test]

@@ -32,6 +32,7 @@ use session::Session;
 use session::guard_log::FollowedGuardLog;
 use session::kept::RunDocument;
 use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -265,8 +266,10 @@ async fn about(State(ui): State<Arc<Ui>>) -> Json<Value> {
 async fn events(State(ui): State<Arc<Ui>>, headers: HeaderMap) -> Response {
     let look = move || {
         let journal = ui.journal()?;
-        let waiting = journal.waiting(None)?.len();
-        Ok(format!("{}-{waiting}-{}", journal.state()?, ui.guard_revision()))
+        // Which they are, and not how many: one may have come in the place of another.
+        let mut waiting = DefaultHasher::new();
+        journal.waiting(None)?.iter().for_each(|question| question.token.hash(&mut waiting));
+        Ok(format!("{}-{:x}-{}", journal.state()?, waiting.finish(), ui.guard_revision()))
     };
     changes(last_event(&headers), look)
 }
