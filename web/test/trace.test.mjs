@@ -180,6 +180,37 @@ test("a range of requests is chosen by numbers, and drawn in the timeline", asyn
   assert.deepEqual(faults, []);
 });
 
+test("long idle times are cut in the timeline, and so is waiting for a person; short ones are not", async () => {
+  const html = written(WORK, "u", ANSWERS, "idle");
+  const text = readFileSync(html, "utf8");
+  /** The page with when each answer came and how long it took; the last request is an approval, if it is to be one. */
+  const timed = (name, times, asks = false) => {
+    let page = text.replace(/{"event":"response","n":(\d+),.*/g, (line, n) => {
+      const [at, ms] = times[n - 1];
+      return `${line}\n${JSON.stringify({ event: "kept", n: Number(n), step: Number(n), at, ms })}`;
+    });
+    if (asks) page = page.replace(/({"event":"request","n":4,.*?"kind":)"\w+"/, '$1"approve"');
+    const file = join(folder, `${name}.html`);
+    writeFileSync(file, page);
+    return file;
+  };
+  const hour = 3_600_000;
+  const cases = [
+    ["short", timed("short", [[1000, 10], [1030, 10], [1060, 10], [1090, 10]]), /^100 ms from the first request to the last answer$/, [0.05, 0.2]],
+    ["long", timed("long", [[1000, 1000], [2000, 1000], [2000 + hour, 1000], [3000 + hour, 1000]]), /idle time is cut at the dashed lines \(59 min 59 s\)/, [0.1, 0.3]],
+    ["person", timed("person", [[1000, 1000], [2000, 1000], [3000, 1000], [3000 + hour, hour]], true), /idle time is cut at the dashed lines \(1 h 0 min\)/, [0.1, 0.4]],
+  ];
+  for (const [name, file, said, [least, most]] of cases) {
+    const { page, faults } = await open(file);
+    await page.getByText("Timeline").click();
+    assert.match(await page.locator("details:has(svg) p.muted").first().textContent(), said, name);
+    // The first request has its part of the picture.
+    const part = await page.locator("svg.timeline rect.bar").first().evaluate((bar) => Number(bar.getAttribute("width")) / 640);
+    assert.ok(part >= least && part <= most, `${name}: ${part}`);
+    assert.deepEqual(faults, []);
+  }
+});
+
 test("axe finds no violation in the page of a run", async () => {
   for (const [name, text, answers] of [["axe", PAY, [{ call: "page", result: "MALLORY" }, { call: "pay", result: "paid" }]], ["axe2", WORK, ANSWERS]]) {
     const html = written(text, "u", answers, name);
