@@ -196,13 +196,13 @@ impl Instructions {
         &self.functions[self.numbers[function.0 as usize] as usize]
     }
 
-    /// Returns the function that a function returns at once at this level, if that is known without
-    /// evaluating: itself at 0, `λy. e` of `λx. λy. e` at 1.
+    /// Returns a function and those that it returns at once, as far as that is known without evaluating: of
+    /// `λx. λy. e` itself and `λy. e`.
     #[inline]
-    pub fn returned(&self, function: TermId, level: usize) -> Option<&Function> {
-        let number = self.numbers[function.0 as usize] as usize;
-        let is_known = level <= self.functions[number].returned as usize;
-        if is_known { self.functions.get(number + level) } else { None }
+    pub fn returned(&self, function: TermId) -> &[Function] {
+        let first = self.numbers[function.0 as usize] as usize;
+        let all = &self.functions[first..];
+        &all[..=all[0].returned as usize]
     }
 
     /// Returns a place in the code that an instruction refers to by index.

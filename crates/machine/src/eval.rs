@@ -270,7 +270,7 @@ impl Branches {
 #[derive(Clone)]
 struct Join {
     branches: Branches,
-    results: Vec<Option<Result<Value, Failure>>>,
+    results: Vec<Option<Computed>>,
     started: usize,
     running: usize,
     most: usize,
@@ -291,8 +291,8 @@ enum Frame {
     /// End of `fork`, `fresh` or `llm`. Boxed, as what is large in other frames is: most frames are small,
     /// and all are moved.
     Conv { conversation: Box<Conversation>, after: u32, pc: Label, pc_from: Span },
-    /// A branch of a `par` that is carried out right here.
-    Branch { par: u32, done: Box<Carried>, pc: Label, pc_from: Span },
+    /// A branch of a `par` or `each` that is carried out right here.
+    Branch { carried: Box<Carried>, pc: Label, pc_from: Span },
     /// The body of `?`, `endorse` or `declassify`, with `l` and `pc ⊔ n`.
     Labeled { term: u32, l: Label, at: Label, pc: Label, pc_from: Span },
     /// The function to be applied to this argument.
@@ -311,11 +311,16 @@ enum Frame {
     Ask(Box<Question>),
 }
 
-/// The branches so far of a `par` that is carried out right here: their results, and the first error.
-#[derive(Clone, Default)]
+/// The branches of a `par` or `each` that is carried out right here: the results so far, and the first error.
+#[derive(Clone)]
 struct Carried {
+    branches: Branches,
     values: Vec<Value>,
     failed: Option<Box<Failure>>,
+    /// Number of values of the activation below those of the branches.
+    height: u32,
+    /// Where evaluation goes on after the branches.
+    after: u32,
 }
 
 impl Frame {
@@ -779,7 +784,7 @@ impl Strand {
 
     pub(crate) fn branch_ended(&mut self, index: usize, result: Result<Value, Failure>) {
         if let State::Joining(join) = &mut self.state {
-            join.results[index] = Some(result);
+            join.results[index] = Some(result.map_err(Box::new));
             join.running -= 1;
         }
     }
@@ -790,8 +795,8 @@ impl Strand {
         if join.running > 0 || join.started < join.branches.len() {
             return false;
         }
-        let results: Result<Vec<Value>, Failure> = join.results.drain(..).flatten().collect();
-        let results = results.map_err(Box::new).map(|values| rules::results(lattice, self.pc, values));
+        let results: Result<Vec<Value>, Box<Failure>> = join.results.drain(..).flatten().collect();
+        let results = results.map(|values| rules::results(lattice, self.pc, values));
         self.settle(results);
         true
     }
@@ -1233,14 +1238,13 @@ impl Machine {
                     s.give(rules::results(&mut self.lattice, s.pc, Vec::new()));
                     return None;
                 }
+                let regions = Branches::Regions(targets, branches.len());
                 if is_plain(s, code, branches, targets) {
-                    s.joins += 1;
-                    s.counts.count(Counted::Pars, &self.lattice, s.pc);
-                    self.branches(s, at, Box::default());
-                    return None;
+                    let height = code.instructions().all()[at as usize].height;
+                    self.carry_out(s, regions, height);
+                } else {
+                    self.branch_out(s, *most, regions);
                 }
-                let (most, branches) = (*most, Branches::Regions(targets, branches.len()));
-                self.branch_out(s, most, branches);
             }
             Term::Unknown(reason) => {
                 let (span, message) = (code.span(id), format!("not known before the run: {reason}"));
@@ -1342,15 +1346,15 @@ impl Machine {
                     }
                 }
             }
-            Frame::Branch { par, mut done, pc, pc_from } => {
+            Frame::Branch { mut carried, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 if self.is_last(&failure, pc) {
                     return Some(failure);
                 }
                 // The others run to their end; the first error counts. Something has to represent the result.
-                done.values.push(Value::new(pc, Kind::Null));
-                done.failed = done.failed.or(Some(failure));
-                self.branches(s, par, done);
+                carried.values.push(Value::new(pc, Kind::Null));
+                carried.failed = carried.failed.or(Some(failure));
+                self.branches(s, carried);
                 return None;
             }
             Frame::Pc { pc, pc_from, .. } | Frame::Labeled { pc, pc_from, .. } => {
@@ -1392,10 +1396,10 @@ impl Machine {
                 (s.pc, s.pc_from) = (pc, pc_from);
                 s.give_at(after, v);
             }
-            Frame::Branch { par, mut done, pc, pc_from } => {
+            Frame::Branch { mut carried, pc, pc_from } => {
                 (s.pc, s.pc_from) = (pc, pc_from);
-                done.values.push(v);
-                self.branches(s, par, done);
+                carried.values.push(v);
+                self.branches(s, carried);
             }
             Frame::FixArg(argument, span) => return self.apply(s, v, argument, span),
             Frame::Guard { guarded, left, remark, pc, pc_from } => {
@@ -1467,27 +1471,42 @@ impl Machine {
         s.conversation.label = self.lattice.join(s.conversation.label, deep);
     }
 
-    /// Evaluates a `par` whose branches only compute. They are evaluated one after another in this strand:
-    /// nobody can tell, because they ask nothing.
-    fn branches(&mut self, s: &mut Strand, par: u32, done: Box<Carried>) {
-        let instructions = s.code.instructions();
-        let Instruction { op, term, .. } = instructions.all()[par as usize];
-        let (Op::Par { targets, after }, Term::Par(_, branches)) = (op, s.code.term(term)) else {
-            unreachable!("a `par`")
-        };
-        let next = done.values.len();
-        if next < branches.len() {
-            let (ip, height) =
-                (instructions.target(targets + next as u32), instructions.all()[par as usize].height);
-            s.kont.push(Frame::Branch { par, done, pc: s.pc, pc_from: s.pc_from });
-            s.cut(height);
-            return s.go(ip);
+    /// Evaluates branches that only compute, at this height of the activation. They are evaluated one after
+    /// another in this strand: nobody can tell, because they ask nothing.
+    fn carry_out(&mut self, s: &mut Strand, branches: Branches, height: u32) {
+        s.joins += 1;
+        s.counts.count(Counted::Pars, &self.lattice, s.pc);
+        let values = Vec::with_capacity(branches.len());
+        self.branches(s, Box::new(Carried { branches, values, failed: None, height, after: s.ip }));
+    }
+
+    /// Evaluates the next branch, or ends with the results of all.
+    fn branches(&mut self, s: &mut Strand, mut carried: Box<Carried>) {
+        let next = carried.values.len();
+        if next == carried.branches.len() {
+            s.end_at(carried.after);
+            return s.settle(match carried.failed.take() {
+                Some(failure) => Err(failure),
+                None => Ok(rules::results(&mut self.lattice, s.pc, std::mem::take(&mut carried.values))),
+            });
         }
-        s.end_at(after);
-        s.settle(match done.failed {
-            Some(failure) => Err(failure),
-            None => Ok(rules::results(&mut self.lattice, s.pc, done.values)),
-        });
+        s.cut(carried.height);
+        match &carried.branches {
+            Branches::Regions(targets, _) => {
+                s.go(s.code.instructions().target(targets + next as u32));
+                s.kont.push(Frame::Branch { carried, pc: s.pc, pc_from: s.pc_from });
+            }
+            Branches::Calls { function, items, span } => {
+                let (function, v, span) = (function.clone(), items[next].clone(), *span);
+                s.go(END);
+                s.kont.push(Frame::Branch { carried, pc: s.pc, pc_from: s.pc_from });
+                let (at, label) = (s.stack.len(), function.label);
+                s.stack.extend([function, v]);
+                // INVARIANT: `is_plain_function` admits closures alone, which take one argument at least.
+                let is_called = self.call(s, (at, label), 1, at, span);
+                debug_assert!(is_called, "a closure");
+            }
+        }
     }
 
     /// Returns whether an error of a branch ends the run: nobody may catch it, and going on would show that
@@ -1628,6 +1647,7 @@ impl Machine {
         let span = code.span(term);
         match code.term(term) {
             Term::Each(most, ..) => {
+                let height = (s.stack.len() - s.base) as u32;
                 let Some(Body::List(items)) = v.body() else {
                     let label = self.blame(s.pc, &v);
                     let message = format!("`each` goes through a list, found {}", v.kind());
@@ -1643,7 +1663,9 @@ impl Machine {
                     s.give(rules::results(&mut self.lattice, pc, items));
                 } else {
                     self.note_taken(code, term, 0);
-                    self.branch_out(s, most, Branches::Calls { function, items, span });
+                    let (is_plain, calls) =
+                        (is_plain_function(&function), Branches::Calls { function, items, span });
+                    if is_plain { self.carry_out(s, calls, height) } else { self.branch_out(s, most, calls) }
                 }
             }
             Term::Assert(..) => {
@@ -1728,16 +1750,21 @@ fn is_plain(s: &Strand, code: &Code, branches: &[TermId], targets: u32) -> bool 
                         Some(Operand::Local(i)) => s.stack.get(s.base + i as usize),
                         _ => None,
                     };
-                    match held.and_then(Value::body) {
-                        Some(Body::Closure { code, term, .. }) => {
-                            matches!(code.term(*term), Term::Abs(abs) if code.is_plain(abs.body))
-                        }
-                        _ => false,
-                    }
+                    held.is_some_and(is_plain_function)
                 }
                 _ => false,
             }
     })
+}
+
+/// Returns whether a function only computes when it is applied.
+fn is_plain_function(f: &Value) -> bool {
+    match f.body() {
+        Some(Body::Closure { code, term, .. }) => {
+            matches!(code.term(*term), Term::Abs(abs) if code.is_plain(abs.body))
+        }
+        _ => false,
+    }
 }
 
 /// An error of a strand, of which nothing else is known.

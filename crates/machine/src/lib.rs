@@ -984,9 +984,9 @@ impl Machine {
         loop {
             if let Some(slot) = self.branches.as_mut().and_then(|b| b.starting.pop()) {
                 if let Some(strand) = self.strands[slot].take()
-                    && let Some((id, request)) = self.start(slot, strand, world)
+                    && let Some(output) = self.start(slot, strand, world)
                 {
-                    return Output::Request(id, request);
+                    return output;
                 }
             } else if let Some(slot) = self.next_ready() {
                 let Some(mut strand) = self.strands[slot].take() else { continue };
@@ -1268,10 +1268,16 @@ impl Machine {
         slot: usize,
         mut strand: Box<eval::Strand>,
         world: &mut dyn Answers,
-    ) -> Option<(RequestId, Request)> {
+    ) -> Option<Output> {
         strand.is_to_be_looked_at(false);
         let before = self.fuel;
-        while let Some(mut branch) = strand.next_branch(&mut self.lattice, slot) {
+        loop {
+            // After a slice of work the driver gets its chance between branches.
+            if before - self.fuel > u64::from(eval::SLICE) {
+                self.look_at(slot, strand);
+                return Some(Output::Working);
+            }
+            let Some(mut branch) = strand.next_branch(&mut self.lattice, slot) else { break };
             if branch.id == self.config.strand
                 || self.slot(branch.id).is_some()
                 || self.branches.as_ref().is_some_and(|b| b.slots.len() >= eval::MAX_STRANDS)
@@ -1279,11 +1285,6 @@ impl Machine {
                 let message = format!("more than {} branches at once", eval::MAX_STRANDS);
                 self.cancel(Stop { reason: StopReason::Fuel, message });
                 return None;
-            }
-            // After a slice of work the driver gets its chance between branches.
-            if before - self.fuel > u64::from(eval::SLICE) {
-                self.enlist(branch, true);
-                continue;
             }
             match self.run(&mut branch, world) {
                 eval::Outcome::Ended(result) => {
@@ -1316,7 +1317,7 @@ impl Machine {
                 eval::Outcome::Request(id, request) => {
                     self.asked = Some(self.enlist(branch, false));
                     self.look_at(slot, strand);
-                    return Some((id, request));
+                    return Some(Output::Request(id, request));
                 }
             }
         }

@@ -78,17 +78,27 @@ impl Ref {
         }
     }
 
-    /// A fixpoint after one more unfolding, which its bound admits.
-    #[inline]
-    pub(crate) fn unfolded(self) -> Ref {
+    /// A share of a fixpoint after one more unfolding, which its bound admits.
+    #[inline(always)]
+    pub(crate) fn unfolded(&self) -> Ref {
+        match self {
+            Ref::Counted(node) if matches!(node.body, Body::Fix(Bound::Infinite, _)) => {
+                Ref::Counted(node.clone())
+            }
+            _ => self.counted_down(),
+        }
+    }
+
+    /// The same for a bound that is counted: one less of it is left.
+    #[inline(never)]
+    fn counted_down(&self) -> Ref {
         let (node, times) = match self {
             Ref::Counted(node) => (node, 0),
-            Ref::Unfolded(node, times) => (node, times),
-            Ref::Always(_) => return self,
+            Ref::Unfolded(node, times) => (node, *times),
+            Ref::Always(_) => return self.clone(),
         };
         match (&node.body, times.checked_add(1)) {
-            (Body::Fix(Bound::Infinite, _), _) => Ref::Counted(node),
-            (_, Some(times)) => Ref::Unfolded(node, times),
+            (_, Some(times)) => Ref::Unfolded(node.clone(), times),
             // Four billion unfoldings are counted; then it is another node.
             (Body::Fix(Bound::Finite(n), function), None) => Ref::new(Node {
                 deep: node.deep,
@@ -96,7 +106,7 @@ impl Ref {
                 has_args: false,
                 body: Body::Fix(Bound::Finite(n - u64::from(times) - 1), function.clone()),
             }),
-            (_, None) => Ref::Counted(node),
+            (_, None) => Ref::Counted(node.clone()),
         }
     }
 }
@@ -486,6 +496,15 @@ impl Value {
     pub(crate) fn body(&self) -> Option<&Body> {
         match &self.kind {
             Kind::Node(n) => Some(&n.body),
+            _ => None,
+        }
+    }
+
+    /// The remaining bound of a fixpoint.
+    #[inline]
+    pub(crate) fn left(&self) -> Option<Bound> {
+        match &self.kind {
+            Kind::Node(node) => node.left(),
             _ => None,
         }
     }

@@ -16,20 +16,13 @@ type Arguments = SmallVec<[Value; 4]>;
 /// A closure to be called.
 struct Called<'f> {
     code: &'f Arc<Code>,
-    term: TermId,
+    /// The function and those that it returns at once.
+    functions: &'f [Function],
     captures: &'f [Value],
     /// The program counter of its body.
     label: Label,
     /// True if it is the function of a fixpoint, which is its first argument then.
     is_fixpoint: bool,
-}
-
-impl Called<'_> {
-    /// The function that it returns at once at this level.
-    #[inline]
-    fn below(&self, level: usize) -> Option<&Function> {
-        self.code.instructions().returned(self.term, level)
-    }
 }
 
 impl Machine {
@@ -203,28 +196,23 @@ impl Machine {
         let f = &s.stack[first - 1];
         match self.called(f, f.label) {
             // That a fixpoint applies its function to itself is a level, too.
-            Some(called) => called.below(args + usize::from(called.is_fixpoint)).is_some(),
+            Some(called) => args + usize::from(called.is_fixpoint) < called.functions.len(),
             None => false,
         }
     }
 
     /// The closure that applying a function with this label calls: itself, or the function of a fixpoint.
-    #[inline]
+    #[inline(always)]
     fn called<'f>(&mut self, f: &'f Value, label: Label) -> Option<Called<'f>> {
-        let Kind::Node(node) = &f.kind else { return None };
-        match &node.body {
-            Body::Closure { code, term, captures } => {
-                Some(Called { code, term: *term, captures, label, is_fixpoint: false })
-            }
-            Body::Fix(_, function) if node.left() != Some(Bound::Finite(0)) => match function.body() {
-                Some(Body::Closure { code, term, captures }) => {
-                    let label = self.lattice.join(function.label, label);
-                    Some(Called { code, term: *term, captures, label, is_fixpoint: true })
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+        let (function, label, is_fixpoint) = match f.body()? {
+            Body::Closure { .. } => (f, label, false),
+            Body::Fix(..) if f.left() == Some(Bound::Finite(0)) => return None,
+            Body::Fix(_, function) => (function, self.lattice.join(function.label, label), true),
+            _ => return None,
+        };
+        let Some(Body::Closure { code, term, captures }) = function.body() else { return None };
+        let functions = code.instructions().returned(*term);
+        Some(Called { code, functions, captures, label, is_fixpoint })
     }
 
     /// Calls a closure, or a fixpoint of one, with one argument or more: its body runs at `pc` := its label.
@@ -233,7 +221,7 @@ impl Machine {
     /// nothing, if this is something else or takes fewer arguments. Otherwise, what is on the stack from this
     /// height on is taken.
     #[inline]
-    fn call(
+    pub(super) fn call(
         &mut self,
         s: &mut Strand,
         (at, label): (usize, Label),
@@ -244,7 +232,8 @@ impl Machine {
         let Some(called) = self.called(&s.stack[at], label) else { return false };
         let own = usize::from(called.is_fixpoint);
         let last = count + own - 1;
-        let (Some(first), Some(function)) = (called.below(0), called.below(last)) else { return false };
+        let [first, ..] = called.functions else { return false };
+        let Some(function) = called.functions.get(last) else { return false };
         let pc = called.label;
         if s.kont.len() > self.config.max_frames {
             self.too_deep(s, pc, span);
@@ -287,7 +276,7 @@ impl Machine {
         let own = usize::from(called.is_fixpoint);
         let mut args: Arguments = s.stack.drain(s.stack.len() - count..).collect();
         let last = count + own - 1;
-        let function = |level| called.below(level).expect("a function that is returned at once");
+        let function = |level: usize| &called.functions[level];
         for place in 0..=function(last).captures.len() as u32 {
             let (mut level, mut slot) = (last, Operand::Local(place));
             // Only one of the captured values is the argument of a level, so that is taken.
@@ -423,10 +412,10 @@ fn called_captures(f: &Value) -> &[Value] {
 }
 
 /// A fixpoint as its own function gets it.
-#[inline]
+#[inline(always)]
 fn itself(fixpoint: &Value) -> Ref {
     match &fixpoint.kind {
-        Kind::Node(node) => node.clone().unfolded(),
+        Kind::Node(node) => node.unfolded(),
         _ => unreachable!("a fixpoint"),
     }
 }

@@ -386,3 +386,30 @@ fn numbers_that_are_given_where_they_stand_are_as_large_as_the_rules_say() {
         assert_eq!(seen_with(&code, true, config()), seen_with(&code, false, config()), "{program}");
     }
 }
+
+/// Branches of `each` whose function only computes are carried out one after the other. The function of the
+/// second program applies another one, so that its branches are strands.
+#[test]
+fn branches_of_each_in_place_are_those_of_the_rules() {
+    let cases = [
+        ("[1, 2]", "x + 1", "[2, 3] [] []"),
+        ("[1, ([\"S\"] : 2)]", "x + 1", "[2, [\"S\"]:3] [] []"),
+        ("([\"S\"] : [1, 2])", "x + 1", "[\"S\"]:[[\"S\"]:2, [\"S\"]:3] [] []"),
+        // The first error counts, and so does one that tells more than the program counter.
+        ("[0, 1, 2]", "if x > 0 then fail x else x", "fail [] 1"),
+        ("[0, 1, ([\"S\"] : 2)]", "if x > 0 then fail x else x", "fail [\"S\"] 2"),
+    ];
+    for (list, body, result) in cases {
+        for program in [
+            format!("each (\\x. {body}) {list}"),
+            format!("let id = \\x. x in each (\\x. id ({body})) {list}"),
+        ] {
+            let seen = same(&program);
+            // Without the place of an error.
+            assert_eq!(seen.split(" Span").next(), Some(result), "{program}");
+        }
+    }
+    // More work than a slice.
+    let long = code("let id = \\x. x in prim[length](each (\\x. id x) prim[range](0, 100000))");
+    assert_eq!(seen_with(&long, false, Config::default()).0, "100000 [] []");
+}
