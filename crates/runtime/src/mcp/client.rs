@@ -2,7 +2,7 @@
 
 use super::host::{Host, OpenCall, capabilities, roots};
 use super::pins::{Pins, ServerTool};
-use super::{BEFORE, McpCall, McpServer, NEWEST, result, signature};
+use super::{BEFORE, McpCall, McpServer, NEWEST, ServerPart, result, signature};
 use crate::process::{self, ProcessGroup, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolError, ToolLimits};
 use crate::{ConfigError, ConfigErrorKind, Environment, Secret, web};
@@ -10,12 +10,14 @@ use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientConfig, ElicitRequestParams, ElicitationAction, ErrorCode,
-    Implementation, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientConfig, ElicitRequestParams,
+    ElicitationAction, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InputRequiredResult, InputResponses, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, RequestMetaObject, Tool,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, RunningService,
-    ServiceError,
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient,
+    RunningService, ServiceError,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{
@@ -214,10 +216,12 @@ impl Connections {
             }
         };
         let explained = |why: String| {
-            // The declared name is in the message already.
-            let tool =
-                if *call.tool == *call.decl.name { String::new() } else { format!(", tool `{}`", call.tool) };
-            open.call.explain(format!("MCP server `{server}`{tool}: {why}"))
+            let part = match call.part {
+                // The declared name is in the message already.
+                ServerPart::Tool(tool) if **tool == *call.decl.name => String::new(),
+                part => format!(", {}", part.shown()),
+            };
+            open.call.explain(format!("MCP server `{server}`{part}: {why}"))
         };
         // The next call connects anew, even if the connection isn't known to be closed yet.
         if matches!(&answer, Err(CallError { is_lost: true, .. })) {
@@ -273,6 +277,59 @@ struct Client {
     service: RunningService<RoleClient, Host>,
     process: Option<Process>,
     tools: Vec<Tool>,
+}
+
+/// A request whose result the server may make depend on answers to requests of its own.
+enum Request {
+    Tool(CallToolRequestParams),
+    Resource(ReadResourceRequestParams),
+    Prompt(GetPromptRequestParams),
+}
+
+/// Result of one round of a request.
+enum Round {
+    Complete(Reply),
+    InputRequired(InputRequiredResult),
+    Task,
+}
+
+/// Result of a request.
+enum Reply {
+    Tool(CallToolResult),
+    Resource(ReadResourceResult),
+    Prompt(GetPromptResult),
+}
+
+impl Request {
+    async fn send(&self, peer: &Peer<RoleClient>) -> Result<Round, ServiceError> {
+        Ok(match self {
+            Request::Tool(params) => match peer.call_tool_once(params.clone()).await? {
+                CallToolResponse::Complete(done) => Round::Complete(Reply::Tool(done)),
+                CallToolResponse::InputRequired(needs) => Round::InputRequired(needs),
+                _ => Round::Task,
+            },
+            Request::Resource(params) => match peer.read_resource_once(params.clone()).await? {
+                ReadResourceResponse::Complete(read) => Round::Complete(Reply::Resource(read)),
+                ReadResourceResponse::InputRequired(needs) => Round::InputRequired(needs),
+                _ => return Err(ServiceError::UnexpectedResponse),
+            },
+            Request::Prompt(params) => match peer.get_prompt_once(params.clone()).await? {
+                GetPromptResponse::Complete(got) => Round::Complete(Reply::Prompt(got)),
+                GetPromptResponse::InputRequired(needs) => Round::InputRequired(needs),
+                _ => return Err(ServiceError::UnexpectedResponse),
+            },
+        })
+    }
+
+    /// Puts the answers to the requests of a round into the request.
+    fn answer(&mut self, responses: Option<InputResponses>, state: Option<String>) {
+        let (to_responses, to_state) = match self {
+            Request::Tool(params) => (&mut params.input_responses, &mut params.request_state),
+            Request::Resource(params) => (&mut params.input_responses, &mut params.request_state),
+            Request::Prompt(params) => (&mut params.input_responses, &mut params.request_state),
+        };
+        (*to_responses, *to_state) = (responses, state);
+    }
 }
 
 /// Reason why a call has no result.
@@ -365,8 +422,12 @@ impl Client {
             (service.map_err(|_| slow())?.map_err(|e| start_problem(&e))?, None)
         };
         let mut client = Client { service, process, tools: Vec::new() };
+        // What a server says now is not what it said before.
+        client.service.peer().set_response_cache_config(ClientCacheConfig::disabled()).await;
         match timeout(limit, list(&client.service)).await {
             Ok(Ok(tools)) => client.tools = tools,
+            // A server of resources and prompts.
+            Ok(Err(ServiceError::McpError(e))) if e.code == ErrorCode::METHOD_NOT_FOUND => {}
             Ok(Err(e)) => return Err(client.explain(&e).await.into()),
             Err(_) => {
                 let why = client.process.as_ref().map_or_else(slow, |p| p.with_last_words(slow()));
@@ -385,8 +446,35 @@ impl Client {
     }
 
     async fn call(&self, call: &McpCall<'_>, pins: &Pins, open: &OpenCall) -> Result<ToolAnswer, CallError> {
-        let Some(tool) = self.tools.iter().find(|t| t.name == call.tool) else {
-            return Err(no_such_tool(call.tool, &self.tools).into());
+        let (request, tool) = match call.part {
+            ServerPart::Tool(tool) => (Request::Tool(self.tool_request(call, tool, pins)?), Some(tool)),
+            ServerPart::Resource(uri) => (Request::Resource(ReadResourceRequestParams::new(uri)), None),
+            ServerPart::Prompt(name) => {
+                let params = GetPromptRequestParams::new(name);
+                (Request::Prompt(params.with_arguments(as_prompt_arguments(call.args))), None)
+            }
+        };
+        let (ty, most) = (&call.decl.result, call.limits.max_output);
+        let (result, label) = match self.rounds(request, tool, open).await? {
+            Reply::Tool(done) => (result::read(&done, ty, most), result::label(&done)),
+            Reply::Resource(read) => (result::read_resource(&read, ty, most), None),
+            Reply::Prompt(got) => (result::read_prompt(&got, ty, most), None),
+        };
+        Ok(ToolAnswer { result: result.map_err(ToolError::Failed), label, person: None })
+    }
+
+    /// The request that calls a tool.
+    ///
+    /// # Errors
+    /// The server has no such tool, it was not approved, or it is not what it is declared as.
+    fn tool_request(
+        &self,
+        call: &McpCall<'_>,
+        name: &str,
+        pins: &Pins,
+    ) -> Result<CallToolRequestParams, ToolError> {
+        let Some(tool) = self.tools.iter().find(|t| t.name == name) else {
+            return Err(no_such_tool(name, &self.tools).into());
         };
         if pins.knows(call.server)
             && let Some(what) = pins.state(call.server, &described(tool)).refusal()
@@ -397,8 +485,7 @@ impl Client {
             );
             return Err(ConfigError::new(what).with_help(help).into());
         }
-        let arguments = arguments(call, tool);
-        let arguments = match arguments {
+        let arguments = match arguments(call, tool) {
             Some(fields) => fields,
             None => {
                 let output = tool.output_schema.as_deref();
@@ -414,44 +501,47 @@ impl Client {
                 as_arguments(call, &tool.input_schema)
             }
         };
-        let mut params = CallToolRequestParams::new(call.tool.to_string()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(name.to_string()).with_arguments(arguments);
         if let Some(key) = &call.key {
             let mut meta = RequestMetaObject::new();
             meta.insert("entail/idempotencyKey".into(), key.as_str().into());
             params.meta = Some(meta);
         }
+        Ok(params)
+    }
+
+    /// Sends a request, again after each round in which the server asks for something.
+    async fn rounds(
+        &self,
+        mut request: Request,
+        tool: Option<&String>,
+        open: &OpenCall,
+    ) -> Result<Reply, CallError> {
         let mut states = 0;
         for _ in 0..MAX_ROUNDS {
-            match self.service.peer().call_tool_once(params.clone()).await {
-                Ok(CallToolResponse::Complete(done)) => {
-                    return Ok(ToolAnswer {
-                        result: result::read(&done, &call.decl.result, call.limits.max_output)
-                            .map_err(ToolError::Failed),
-                        label: result::label(&done),
-                        person: None,
-                    });
-                }
-                Ok(CallToolResponse::InputRequired(needs)) => {
+            match request.send(self.service.peer()).await {
+                Ok(Round::Complete(reply)) => return Ok(reply),
+                Ok(Round::InputRequired(needs)) => {
                     if needs.input_requests.as_ref().is_none_or(|r| r.is_empty()) {
                         // The server wants to be asked again, and not at once.
                         tokio::time::sleep(AGAIN * 2_u32.pow(states)).await;
                         states = (states + 1).min(MAX_STATES);
                     }
                     let responses = open.fulfill(self.service.service(), needs.input_requests).await;
-                    params.input_responses = responses.map_err(ToolError::Failed)?;
-                    params.request_state = needs.request_state;
+                    request.answer(responses.map_err(ToolError::Failed)?, needs.request_state);
                 }
-                Ok(_) => {
-                    return Err(
-                        ToolError::Failed("it answers with a task, which is not supported".into()).into()
-                    );
+                Ok(Round::Task) => {
+                    let why = "it answers with a task, which is not supported";
+                    return Err(ToolError::Failed(why.into()).into());
                 }
-                Err(ServiceError::McpError(e)) if e.code.0 == URL_NEEDED => {
-                    self.visit(&e, open).await?;
-                }
+                Err(ServiceError::McpError(e)) if e.code.0 == URL_NEEDED => self.visit(&e, open).await?,
                 Err(e) => {
-                    return Err(match self.tools_if_gone(call.tool, &e).await {
-                        Some(now) => CallError::from(ToolError::from(no_such_tool(call.tool, &now))),
+                    let gone = match tool {
+                        Some(tool) => self.tools_if_gone(tool, &e).await.map(|now| (tool, now)),
+                        None => None,
+                    };
+                    return Err(match gone {
+                        Some((tool, now)) => CallError::from(ToolError::from(no_such_tool(tool, &now))),
                         None => CallError { error: self.explain(&e).await.into(), is_lost: is_lost(&e) },
                     });
                 }
@@ -542,6 +632,13 @@ fn as_arguments(call: &McpCall<'_>, input: &Map<String, Json>) -> Map<String, Js
     let is_required = |n: &Name| required.is_some_and(|r| r.iter().any(|r| r.as_str() == Some(&**n)));
     let said = call.args.iter().filter(|(n, d)| *d != Data::Null || is_required(n));
     said.map(|(n, d)| (n.to_string(), d.to_json())).collect()
+}
+
+/// Arguments of a prompt, which are texts. One that is absent is left out.
+fn as_prompt_arguments(args: &[(Name, Data)]) -> Map<String, Json> {
+    let said = args.iter().filter(|(_, d)| *d != Data::Null);
+    let text = |data: &Data| data.as_str().map_or_else(|| data.to_json().to_string(), String::from);
+    said.map(|(n, d)| (n.to_string(), Json::String(text(d)))).collect()
 }
 
 /// A tool as its server describes it.

@@ -1,4 +1,4 @@
-//! Tools of servers that speak the Model Context Protocol (MCP).
+//! Tools, resources and prompts of servers that speak the Model Context Protocol (MCP).
 //!
 //! Entry point: [`Connections::call`]. A server is started, or connected to, when its first tool is called,
 //! once for each run, and ended with the run; or once for several runs that share it
@@ -141,10 +141,33 @@ impl McpServer {
     }
 }
 
+/// Part of a server that a tool of a program uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerPart {
+    /// Calls the tool of this name.
+    Tool(String),
+    /// Reads the resource of this URI.
+    Resource(String),
+    /// Gets the prompt of this name.
+    Prompt(String),
+}
+
+impl ServerPart {
+    /// Kind and name in messages.
+    pub(crate) fn shown(&self) -> String {
+        let (kind, name) = match self {
+            ServerPart::Tool(name) => ("tool", name),
+            ServerPart::Resource(uri) => ("resource", uri),
+            ServerPart::Prompt(name) => ("prompt", name),
+        };
+        format!("{kind} `{}`", diagnostics::clip_to(name, 200))
+    }
+}
+
 /// A call of a tool.
 pub(crate) struct McpCall<'a> {
     pub(crate) server: &'a str,
-    pub(crate) tool: &'a str,
+    pub(crate) part: &'a ServerPart,
     pub(crate) decl: &'a ToolDecl,
     pub(crate) args: &'a [(Name, Data)],
     pub(crate) limit: Duration,

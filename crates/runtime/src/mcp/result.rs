@@ -2,8 +2,11 @@
 
 use core_ir::{Data, Stated, Type};
 use diagnostics::clip_to as clip;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use serde_json::Value as Json;
+use rmcp::model::{
+    CallToolResult, ContentBlock, GetPromptResult, PromptMessage, ReadResourceResult, ResourceContents, Role,
+};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
 
 /// Reads a result: its structured content, or else its text. A failure of the tool is an error.
 ///
@@ -32,6 +35,65 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
         },
         None => read_blocks(&result.content, text, ty),
     }
+}
+
+/// Reads a resource: its text. Binary data has only a result of any type, as the protocol has it.
+pub(super) fn read_resource(read: &ReadResourceResult, ty: &Type, most: usize) -> Result<Data, String> {
+    let is_binary = |c: &ResourceContents| !matches!(c, ResourceContents::TextResourceContents { .. });
+    if read.contents.iter().any(is_binary) {
+        return match base(ty) {
+            Type::Dyn => read_structured(&as_json(&read.contents)?, ty, most),
+            ty => Err(format!("it is binary data where {ty} is expected")),
+        };
+    }
+    let texts = read.contents.iter().filter_map(|c| match c {
+        ResourceContents::TextResourceContents { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    if text.len() > most {
+        return Err(format!("it has more than {most} bytes"));
+    }
+    read_blocks(&[], text, ty)
+}
+
+/// Reads a prompt. As a text it is the text of its message, or of all of them with their roles. Otherwise it
+/// is a list of `{role, content}`.
+pub(super) fn read_prompt(got: &GetPromptResult, ty: &Type, most: usize) -> Result<Data, String> {
+    let role = |message: &PromptMessage| match message.role {
+        Role::Assistant => "assistant",
+        _ => "user",
+    };
+    if matches!(base(ty), Type::Str) {
+        let texts = got.messages.iter().map(|message| match &message.content {
+            ContentBlock::Text(t) => Ok((role(message), t.text.as_str())),
+            _ => Err("it has more than text where Str is expected".to_string()),
+        });
+        let text = match &texts.collect::<Result<Vec<_>, _>>()?[..] {
+            [(_, text)] => text.to_string(),
+            all => {
+                let parts = all.iter().map(|(role, text)| format!("{role}: {text}"));
+                parts.collect::<Vec<_>>().join("\n\n")
+            }
+        };
+        return if text.len() > most {
+            Err(format!("it has more than {most} bytes"))
+        } else {
+            Ok(Data::str(text))
+        };
+    }
+    let messages = got.messages.iter().map(|message| {
+        let content = match &message.content {
+            ContentBlock::Text(t) => Json::String(t.text.clone()),
+            other => as_json(other)?,
+        };
+        Ok(json!({ "role": role(message), "content": content }))
+    });
+    read_structured(&messages.collect::<Result<Json, String>>()?, ty, most)
+}
+
+fn as_json(value: &impl Serialize) -> Result<Json, String> {
+    serde_json::to_value(value).map_err(|e| format!("its result: {e}"))
 }
 
 /// The label that the server says its result has, in `_meta.ifc`.
@@ -120,7 +182,6 @@ mod tests {
     use super::*;
     use core_ir::Name;
     use core_ir::Num;
-    use serde_json::json;
 
     fn read_as(result: Json, ty: &Type) -> Result<Data, String> {
         read(&serde_json::from_value(result).unwrap(), ty, 200)
@@ -182,6 +243,39 @@ mod tests {
         );
         assert_eq!(read(json!("whatever")), said(None, Some(&[])));
         assert_eq!(label(&serde_json::from_value(text("x")).unwrap()), None);
+    }
+
+    #[test]
+    fn resources_and_prompts_are_read_as_the_type_says() {
+        let resource = |contents: Json, ty: &Type| {
+            read_resource(&serde_json::from_value(json!({ "contents": contents })).unwrap(), ty, 100)
+        };
+        let text = |t: &str| json!({"uri": "a:b", "text": t});
+        assert_eq!(resource(json!([text("1"), text("2")]), &Type::Str), Ok(Data::str("1\n2")));
+        assert_eq!(
+            resource(json!([text("[1]")]), &Type::list(Type::Num)),
+            Ok(Data::list([Data::Num(Num::from(1))]))
+        );
+        let long = resource(json!([text(&"x".repeat(101))]), &Type::Str);
+        assert_eq!(long, Err("it has more than 100 bytes".into()));
+        let blob = json!([{"uri": "a:b", "blob": "AA=="}]);
+        assert_eq!(resource(blob.clone(), &Type::Str), Err("it is binary data where Str is expected".into()));
+        assert!(resource(blob, &Type::Dyn).is_ok_and(|d| d.to_json().to_string().contains("AA==")));
+        let prompt = |messages: Json, ty: &Type| {
+            read_prompt(&serde_json::from_value(json!({ "messages": messages })).unwrap(), ty, 100)
+        };
+        let said = |role: &str, t: &str| json!({"role": role, "content": {"type": "text", "text": t}});
+        assert_eq!(prompt(json!([said("user", "hi")]), &Type::Str), Ok(Data::str("hi")));
+        let both = json!([said("user", "hi"), said("assistant", "yes?")]);
+        assert_eq!(prompt(both.clone(), &Type::Str), Ok(Data::str("user: hi\n\nassistant: yes?")));
+        let message = Type::record([("role".into(), Type::Str), ("content".into(), Type::Str)]);
+        let list = prompt(both, &Type::list(message)).unwrap().to_json().to_string();
+        assert!(list.contains("yes?") && list.contains("assistant"), "{list}");
+        let image =
+            json!([{"role": "user", "content": {"type": "image", "data": "AA==", "mimeType": "image/png"}}]);
+        assert_eq!(prompt(image, &Type::Str), Err("it has more than text where Str is expected".into()));
+        let long = json!([said("user", &"x".repeat(101))]);
+        assert!(prompt(long, &Type::Str).is_err());
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
 pub(crate) use runs::utc as utc_text;
 
 use crate::elicit::Respondent;
-use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerTool};
+use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerPart, ServerTool};
 use crate::process::look_up;
 use crate::provider::{BoxFuture, Work, script_in};
 use crate::{ConfigError, ConfigErrorKind, Environment, Redactor};
@@ -149,6 +149,9 @@ pub type CustomTool = Arc<dyn Fn(Vec<(Name, Data)>) -> BoxFuture<Result<Data, St
 /// - `{http: {method, url, headers?}, timeout?}`: a request with `GET`, `POST`, `PUT`, `PATCH` or `DELETE`;
 /// - `{mcp: [server, tool], timeout?}`: a tool of a server of [`Tools::with_servers`]; `{mcp: server}` if it
 ///   has the declared name;
+/// - `{resource: [server, uri], timeout?}`: a resource of a server, whose URI has holes; `{resource: server}`
+///   if the parameter `uri` is the URI;
+/// - `{prompt: [server, name], timeout?}`: a prompt of a server; `{prompt: server}` as with `mcp`;
 /// - `{wasm: file, function?, fuel?, memory?, timeout?}`: a function of a WebAssembly component, which can do
 ///   nothing but compute, within these limits of fuel and MiB of memory; only where the program was built
 ///   with the feature `wasm`;
@@ -238,8 +241,37 @@ enum Handler {
 #[derive(Debug)]
 struct Mcp {
     server: String,
-    tool: String,
+    part: McpPart,
     timeout: Option<Duration>,
+}
+
+/// Part of a server that a tool uses, before its arguments are known.
+#[derive(Debug)]
+enum McpPart {
+    Tool(String),
+    Prompt(String),
+    /// The URI has the arguments in its holes.
+    Resource(Template),
+    /// The parameter with this index is the URI.
+    ResourceOf(usize),
+}
+
+impl McpPart {
+    /// The part for these arguments.
+    fn with(&self, args: &[(Name, Data)]) -> Result<ServerPart, String> {
+        Ok(match self {
+            McpPart::Tool(name) => ServerPart::Tool(name.clone()),
+            McpPart::Prompt(name) => ServerPart::Prompt(name.clone()),
+            McpPart::Resource(uri) => ServerPart::Resource(uri.fill(args, |part| match &*part {
+                "." | ".." => Err("an argument of a URI can't be `.` or `..`".into()),
+                part => Ok(runs::percent_encoded(part)),
+            })?),
+            McpPart::ResourceOf(index) => match args.get(*index).and_then(|(_, uri)| uri.as_str()) {
+                Some(uri) => ServerPart::Resource(uri.into()),
+                None => return Err("its `uri` is not a text".into()),
+            },
+        })
+    }
 }
 
 impl Tools {
@@ -452,7 +484,9 @@ impl Tools {
     /// Returns true if a tool is called on an MCP server.
     pub(crate) fn is_of_server(&self, tool: &ToolDecl) -> bool {
         let handler = self.shared.configured.get(tool.called()).or(tool.handler.as_ref());
-        !self.is_custom(tool) && handler.is_some_and(|h| h.field("mcp").is_some())
+        !self.is_custom(tool)
+            && handler
+                .is_some_and(|h| ["mcp", "resource", "prompt"].iter().any(|kind| h.field(kind).is_some()))
     }
 
     /// The function that a tool is, if it is a built-in one.
@@ -556,10 +590,14 @@ impl Tools {
                 let (limits, hidden, connections) =
                     (self.shared.limits.clone(), self.hidden.clone(), self.mcp.clone());
                 let decl = tool.clone();
+                let part = match mcp.part.with(&args) {
+                    Ok(part) => part,
+                    Err(why) => return Work::Now(Err(why).into()),
+                };
                 Work::Later(Box::pin(async move {
                     let call = McpCall {
                         server: &mcp.server,
-                        tool: &mcp.tool,
+                        part: &part,
                         decl: &decl,
                         args: &args,
                         limit: mcp.timeout.unwrap_or(limits.timeout),
@@ -648,7 +686,7 @@ impl Tools {
             .collect();
         let [kind] = kinds[..] else {
             return Err(bad(
-                "it needs exactly one of `exec`, `http`, `mcp`, `python`, `wasm` and `builtin`".into()
+                "it needs exactly one of `exec`, `http`, `mcp`, `resource`, `prompt`, `python`, `wasm` and `builtin`".into()
             ));
         };
         let params: Vec<&str> = tool.params.iter().map(|p| &*p.name).collect();
@@ -712,13 +750,41 @@ impl Tools {
                 let keys = configured.map(|_| &self.shared.environment);
                 http::HttpTool::read(about, &params, timeout, keys).map(Handler::Http).map_err(unfit)
             }
-            ("mcp", Some(about)) => {
-                let (server, tool) = mcp_names(about, name).map_err(bad)?;
+            (kind @ ("mcp" | "resource" | "prompt"), Some(about)) => {
+                let (server, part) = match (kind, about) {
+                    ("resource", Data::Str(server)) => {
+                        let index = params.iter().position(|p| *p == "uri");
+                        let index = index.ok_or_else(|| {
+                            bad("the tool has no parameter `uri`; name the resource, as in \
+                                 `[\"server\", \"file:///notes/{name}\"]`"
+                                .into())
+                        })?;
+                        (&**server, McpPart::ResourceOf(index))
+                    }
+                    _ => {
+                        let (server, of) = mcp_names(kind, about, name).map_err(bad)?;
+                        let part = match kind {
+                            "mcp" => McpPart::Tool(of.into()),
+                            "prompt" => McpPart::Prompt(of.into()),
+                            _ => {
+                                let uri = Template::read(of, &params).map_err(bad)?;
+                                // Data must not choose what kind of thing is read.
+                                if !uri.before_holes().contains(':') {
+                                    return Err(bad(
+                                        "the scheme of its URI is missing or depends on an argument".into(),
+                                    ));
+                                }
+                                McpPart::Resource(uri)
+                            }
+                        };
+                        (server, part)
+                    }
+                };
                 self.mcp.check(server).map_err(|e| {
                     let message = format!("no handler for tool `{name}`: {}", e.message);
                     ConfigError { message, ..e }
                 })?;
-                Ok(Handler::Mcp(Mcp { server: server.to_string(), tool: tool.to_string(), timeout }))
+                Ok(Handler::Mcp(Mcp { server: server.to_string(), part, timeout }))
             }
             ("builtin", Some(Data::Str(which))) => {
                 if let Some(confined) = confined::Confined::read(which, data, timeout) {
@@ -728,7 +794,7 @@ impl Tools {
             }
             ("builtin", _) => Err(bad("`builtin` is not a string".into())),
             (other, _) => Err(bad(format!(
-                "`{}` is not one of `exec`, `http`, `mcp`, `python`, `wasm` and `builtin`",
+                "`{}` is not one of `exec`, `http`, `mcp`, `resource`, `prompt`, `python`, `wasm` and `builtin`",
                 clip(other, 40)
             ))),
         }
@@ -766,21 +832,25 @@ fn memory_in(handler: &Data) -> Result<Option<u64>, String> {
 }
 
 /// Server and tool of `[server, tool]`, `{server, tool}` or, for a tool of the declared name, the server
-/// alone.
-fn mcp_names<'a>(about: &'a Data, declared: &'a str) -> Result<(&'a str, &'a str), String> {
+/// alone; of a resource or a prompt likewise.
+fn mcp_names<'a>(kind: &str, about: &'a Data, declared: &'a str) -> Result<(&'a str, &'a str), String> {
     let names = match about {
         Data::Str(server) => Some((&**server, declared)),
         Data::List(words) => match words.iter().map(Data::as_str).collect::<Option<Vec<_>>>().as_deref() {
             Some([server, tool]) => Some((*server, *tool)),
             _ => None,
         },
-        Data::Record(fields) if fields.len() == 2 => {
+        Data::Record(fields) if kind == "mcp" && fields.len() == 2 => {
             let text = |name: &str| about.field(name).and_then(Data::as_str);
             text("server").zip(text("tool"))
         }
         _ => None,
     };
-    names.ok_or_else(|| "`mcp` is not a list of a server and a tool".into())
+    names.ok_or_else(|| match kind {
+        "resource" => "`resource` is not a list of a server and a URI".into(),
+        "prompt" => "`prompt` is not a list of a server and a prompt".into(),
+        _ => "`mcp` is not a list of a server and a tool".into(),
+    })
 }
 
 /// The arguments as the JSON object that tools get.

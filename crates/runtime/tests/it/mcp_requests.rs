@@ -6,19 +6,21 @@
 
 use crate::mcp::{handlers, one, process_of, tool, until};
 use crate::support::program::{call, caught, code, decl, par};
-use core_ir::{Code, Data, EffectClass, LabelSpec, Type};
+use core_ir::{Code, Data, EffectClass, LabelSpec, ToolDecl, Type};
 use machine::{Config, ErrorCode, Machine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateMessageRequest,
     CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, ElicitationSchema, ErrorCode as RpcCode,
-    InputRequest, InputRequiredResult, ListRootsRequest, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, InputRequest, InputRequiredResult,
+    ListRootsRequest, ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ResourceContents, Role, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use runtime::{
     Approver, CancellationToken, Elicitation, ElicitationAnswer, ElicitationKind, Environment, Handlers,
-    Journal, Limits, McpServer, ModelSettings, Models, RunIdentity, RunReport, Scripted, Unfinished,
+    Journal, Limits, McpServer, ModelSettings, Models, RunIdentity, RunReport, Scripted, ToolLimits,
+    Unfinished,
 };
 use serde_json::{Map, Value as Json, json};
 use std::io::Write as _;
@@ -78,7 +80,8 @@ fn needs(requests: impl IntoIterator<Item = InputRequest>) -> Result<CallToolRes
 
 impl ServerHandler for AskingServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let all = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts();
+        ServerConfig::new(all.build())
     }
 
     async fn list_tools(
@@ -109,6 +112,40 @@ impl ServerHandler for AskingServer {
             "slow",
         ];
         Ok(ListToolsResult::with_all_items(names.map(|n| Tool::new(n, "for tests", none.clone())).to_vec()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.note(&format!("read {}", request.uri));
+        let contents = match (&*request.uri, request.input_responses) {
+            ("notes:binary", _) => ResourceContents::blob("AA==", "notes:binary"),
+            ("notes:large", _) => ResourceContents::text("x".repeat(20_000), "notes:large"),
+            ("notes:ask", None) => {
+                let requests = [("q".to_string(), elicit(seat()))].into();
+                return Ok(InputRequiredResult::from_input_requests(requests).into());
+            }
+            ("notes:ask", Some(answers)) => ResourceContents::text(json!(answers).to_string(), "notes:ask"),
+            ("notes:none", _) => return Err(ErrorData::resource_not_found("no such note", None)),
+            (uri, _) => ResourceContents::text(format!("{{\"of\": \"{uri}\"}}"), uri),
+        };
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let args = json!(request.arguments).to_string();
+        self.note(&format!("prompt {} {args}", request.name));
+        if request.name != "review" {
+            return Err(ErrorData::invalid_params("no such prompt", None));
+        }
+        let message = PromptMessage::new(Role::User, ContentBlock::text(format!("Review {args}")));
+        Ok(GetPromptResult::new(vec![message]).into())
     }
 
     async fn call_tool(
@@ -508,6 +545,102 @@ async fn a_resumed_run_does_not_ask_again() {
         assert!(answer.contains("12A"), "{answer}");
         assert_eq!(world.asked().len(), 1);
     }
+}
+
+/// A tool that reads a resource or gets a prompt.
+fn part(kind: &str, of: Data, params: &[(&str, Type)], result: Type) -> ToolDecl {
+    decl("part", params, result, Some(Data::record([(kind.into(), of)])))
+}
+
+fn of_server(name: &str) -> Data {
+    Data::list([Data::str("s"), Data::str(name)])
+}
+
+async fn read(
+    world: &World,
+    protocol: Option<&str>,
+    tool: ToolDecl,
+    args: &[(&str, Data)],
+) -> Result<String, String> {
+    let args = args.iter().map(|(n, d)| ((*n).into(), d.clone())).collect();
+    let code = code(|b| call(b, tool, args));
+    let person = world.person(accept(json!({"seat": "1"})));
+    let tools =
+        one(world.server(protocol)).with_limits(ToolLimits { max_output: 10_000, ..ToolLimits::default() });
+    let report = run(&code, &Handlers { approver: Some(person), ..handlers(tools) }).await;
+    match report.result {
+        Ok(value) => Ok(value.data().unwrap().to_json().to_string()),
+        Err(f) => Err(f.message),
+    }
+}
+
+#[tokio::test]
+async fn resources_are_read_in_every_revision() {
+    for protocol in [NEW, OLD] {
+        let world = World::new();
+        let name = [("name", Type::Str)];
+        let record = Type::record([("of".into(), Type::Str)]);
+        let note = part("resource", of_server("notes:a/{name}"), &name, record);
+        let got = read(&world, protocol, note, &[("name", Data::str("b/../c?d"))]).await;
+        assert_eq!(got.unwrap(), r#"{"of":"notes:a/b%2F..%2Fc%3Fd"}"#);
+        let any = || part("resource", Data::str("s"), &[("uri", Type::Str)], Type::Str);
+        let got = read(&world, protocol, any(), &[("uri", Data::str("other:x"))]).await;
+        assert!(got.unwrap().contains("other:x"));
+        let e = read(&world, protocol, any(), &[("uri", Data::str("notes:none"))]).await.unwrap_err();
+        assert!(
+            e.contains("MCP server `s`, resource `notes:none`: the server refused: `no such note`"),
+            "{e}"
+        );
+        let e = read(&world, protocol, any(), &[("uri", Data::str("notes:binary"))]).await.unwrap_err();
+        assert!(e.contains("it is binary data where Str is expected"), "{e}");
+        let e = read(&world, protocol, any(), &[("uri", Data::str("notes:large"))]).await.unwrap_err();
+        assert!(e.contains("it has more than 10000 bytes"), "{e}");
+        let up = part("resource", of_server("notes:a/{name}"), &name, Type::Str);
+        let e = read(&world, protocol, up, &[("name", Data::str(".."))]).await.unwrap_err();
+        assert!(e.contains("can't be `.` or `..`") && !world.log().contains("notes:a/.."), "{e}");
+    }
+    // A server may ask a person before it gives a resource.
+    let world = World::new();
+    let ask = part("resource", of_server("notes:ask"), &[], Type::Str);
+    assert!(read(&world, NEW, ask, &[]).await.unwrap().contains("accept"));
+}
+
+#[tokio::test]
+async fn prompts_are_got_in_every_revision() {
+    for protocol in [NEW, OLD] {
+        let world = World::new();
+        let params =
+            [("code", Type::Str), ("line", Type::option(Type::Num)), ("style", Type::option(Type::Str))];
+        let args = [("code", Data::str("x")), ("line", Data::Num(7.into())), ("style", Data::Null)];
+        let review = part("prompt", of_server("review"), &params, Type::Str);
+        let got = read(&world, protocol, review, &args).await.unwrap();
+        // Arguments are texts; absent ones are left out.
+        assert!(
+            got.contains(r#"{\\\"code\\\":\\\"x\\\",\\\"line\\\":\\\"7\\\"}"#)
+                || got.contains(r#"Review {\"code\":\"x\",\"line\":\"7\"}"#),
+            "{got}"
+        );
+        let e =
+            read(&world, protocol, part("prompt", of_server("none"), &[], Type::Str), &[]).await.unwrap_err();
+        assert!(e.contains("prompt `none`: the server refused: `no such prompt`"), "{e}");
+    }
+}
+
+#[test]
+fn mistakes_in_handlers_of_resources_are_named() {
+    let world = World::new();
+    let tools = one(world.server(NEW));
+    let problem = |kind: &str, of: Data| {
+        let decl = part(kind, of, &[("name", Type::Str)], Type::Str);
+        tools.check(&decl).unwrap_err().one_line()
+    };
+    assert!(problem("resource", Data::str("s")).contains("the tool has no parameter `uri`"));
+    assert!(problem("resource", of_server("{name}")).contains("the scheme of its URI"));
+    assert!(problem("resource", of_server("file:///{nam}")).contains("`{nam}` is not a parameter"));
+    assert!(problem("resource", Data::Null).contains("`resource` is not a list of a server and a URI"));
+    assert!(problem("prompt", Data::Null).contains("`prompt` is not a list of a server and a prompt"));
+    let other = Data::list([Data::str("t"), Data::str("x")]);
+    assert!(problem("prompt", other).contains("no MCP server `t` is declared"));
 }
 
 #[tokio::test]
