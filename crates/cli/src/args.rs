@@ -436,6 +436,9 @@ pub struct ToolsArgs {
     /// Approve what servers offer now; all of them if none is named.
     #[arg(long, value_name = "SERVER", num_args = 0.., conflicts_with_all = ["file", "discover"])]
     pub approve: Option<Vec<String>>,
+    /// Log in to a server with `oauth`: shows the address to open in a browser, and keeps the tokens.
+    #[arg(long, value_name = "SERVER", conflicts_with_all = ["file", "discover", "approve", "test"])]
+    pub login: Option<String>,
     /// With `--discover`, print the tools as declarations of this format.
     #[arg(long, value_name = "FORMAT", value_enum, requires = "discover")]
     pub to: Option<DeclarationFormat>,

@@ -89,7 +89,10 @@ pub use journal::{
     RunIdentity, RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt};
-pub use mcp::{ApprovedTool, McpServer, PinState, Pins, ServerTool, ToolHashes, stated_label, toml_problem};
+pub use mcp::{
+    ApprovedTool, McpServer, OauthSettings, PinState, Pins, ServerTool, ToolHashes, stated_label,
+    toml_problem,
+};
 pub use otel::{Delivered, OtlpProtocol, ParentSpan, RunBound, Telemetry, TelemetryEntry, TelemetryOptions};
 pub use postgres::PostgresServer;
 #[cfg(feature = "local")]

@@ -68,7 +68,7 @@ pub fn client(
     })
 }
 
-fn is_this_machine(url: &Url) -> bool {
+pub(crate) fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(url::Host::Ipv4(ip)) => ip.is_loopback(),

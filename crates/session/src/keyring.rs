@@ -7,6 +7,7 @@
 
 use crate::load::reason;
 use runtime::{Approvers, KeyError, SealedKey, SigningKey};
+use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -29,15 +30,28 @@ impl KeyringError {
     }
 }
 
-/// The directory of the keys: `entail/approvers` in the user's configuration directory.
+/// The directory of the keys.
 fn directory() -> Result<PathBuf, KeyringError> {
+    directory_of("approvers")
+}
+
+/// The file of the tokens for an MCP server at an address.
+pub(crate) fn token_file(server: &str, url: &str) -> Option<PathBuf> {
+    let name: String =
+        server.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
+    let digest = runtime::hex(&Sha256::digest(format!("{server}\n{url}").as_bytes()));
+    directory_of("mcp").ok().map(|dir| dir.join(format!("{name}-{}.json", &digest[..16])))
+}
+
+/// `entail/OF` in the user's configuration directory.
+fn directory_of(of: &str) -> Result<PathBuf, KeyringError> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let base = set("XDG_CONFIG_HOME").or_else(|| match cfg!(windows) {
         true => set("APPDATA"),
         false => set("HOME").map(|home| home.join(".config")),
     });
     let none = || KeyringError::new("no configuration directory was found", "set `XDG_CONFIG_HOME` to one");
-    base.map(|base| base.join("entail").join("approvers")).ok_or_else(none)
+    base.map(|base| base.join("entail").join(of)).ok_or_else(none)
 }
 
 /// A key that is to be made.

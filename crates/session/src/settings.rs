@@ -288,7 +288,14 @@ impl Settings {
         let policy = file.policy.map(|p| dir.join(p));
         let (serve, callers, plan) = (file.serve, file.callers, file.plan);
         let (lint, limits, retry_timeouts) = (file.lint, file.limits, file.retry_timeouts);
-        let mcp = file.mcp.into_iter().map(|(name, server)| (name, server.within(&dir))).collect();
+        let mcp = file.mcp.into_iter().map(|(name, server)| {
+            let mut server = server.within(&dir);
+            if let (Some(_), Some(url)) = (&server.oauth, &server.url) {
+                server.token_file = crate::keyring::token_file(&name, url);
+            }
+            (name, server)
+        });
+        let mcp = mcp.collect();
         let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
         let pins = read_lock(&lock)?;

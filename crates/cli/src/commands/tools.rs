@@ -21,12 +21,18 @@ use std::sync::Arc;
 /// Characters of a description that are shown.
 const MAX_DESCRIPTION_CHARS: usize = 300;
 
+/// Characters of an address to authorize at that are shown.
+const MAX_ADDRESS_CHARS: usize = 4000;
+
 /// Runs the command.
 pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
     let settings = match crate::setup::settings(ui) {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
+    if let Some(server) = &args.login {
+        return login(ui, &settings, server);
+    }
     if let Some(servers) = &args.approve {
         return servers_of(ui, &settings, servers, Listing::Approve);
     }
@@ -182,6 +188,30 @@ enum Listing {
     Approve,
     /// They are printed as declarations.
     Declare,
+}
+
+/// Lets the person at the terminal authorize Entail for a server.
+fn login(ui: &Ui, settings: &Settings, server: &str) -> Exit {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
+    };
+    let mut show = |url: &str| {
+        let url = visible(url, MAX_ADDRESS_CHARS);
+        ui.note(&format!("open this address in a browser of this machine, if you trust its host:\n{url}"));
+    };
+    let tools = settings.tools();
+    match unless_canceled(&runtime, tools.login(server, &mut show)) {
+        None => canceled(ui),
+        Some(Ok(file)) => {
+            ui.note(&format!("logged in; the tokens are in `{}`, delete it to log out", file.display()));
+            Exit::Done
+        }
+        Some(Err(why)) => {
+            ui.usage(&why, None);
+            Exit::Failed
+        }
+    }
 }
 
 /// Lists the tools of servers, of all that are declared if none is named.

@@ -2,7 +2,7 @@
 
 use super::host::{Host, OpenCall, capabilities, roots};
 use super::pins::{Pins, ServerTool};
-use super::{BEFORE, McpCall, McpServer, NEWEST, ServerPart, result, signature};
+use super::{BEFORE, McpCall, McpServer, NEWEST, ServerPart, oauth, result, signature};
 use crate::process::{self, ProcessGroup, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolError, ToolLimits};
 use crate::{ConfigError, ConfigErrorKind, Environment, Secret, web};
@@ -26,6 +26,7 @@ use rmcp::transport::streamable_http_client::{
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,7 +188,30 @@ impl Connections {
 
     /// Calls a tool of a server, which is connected first if it is not yet.
     pub(crate) async fn call(&self, call: McpCall<'_>) -> ToolAnswer {
-        self.answer(&call).await.unwrap_or_else(|e| Err(e).into())
+        let answer = self.answer(&call).await.unwrap_or_else(|e| Err(e).into());
+        let settings = self.servers.get(call.server).map(|declared| &declared.settings);
+        let Some(settings) = settings.filter(|s| s.oauth.is_some()).cloned() else { return answer };
+        // A server can repeat the token that it got.
+        let redactor = tokio::task::spawn_blocking(move || oauth::redactor(&settings)).await;
+        let Ok(redactor) = redactor else { return Err("the handler crashed".to_string()).into() };
+        let result = answer.result.map(|data| redactor.data(&data)).map_err(|e| e.redacted(&redactor));
+        ToolAnswer { result, ..answer }
+    }
+
+    /// Lets a person authorize Entail for a server.
+    pub(crate) async fn login(
+        &self,
+        server: &str,
+        show: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<PathBuf, String> {
+        let declared = self.declared(server).map_err(|e| e.one_line())?;
+        if declared.settings.oauth.is_none() {
+            return Err(format!(
+                "the MCP server `{server}` has no `oauth` (help: add `oauth = {{}}` to `[mcp.{server}]`)"
+            ));
+        }
+        let done = oauth::login(&declared.settings, show).await;
+        done.map_err(|why| format!("MCP server `{server}`: {why}"))
     }
 
     async fn answer(&self, call: &McpCall<'_>) -> Result<ToolAnswer, ToolError> {
@@ -417,8 +441,18 @@ impl Client {
             let http = web::client(&url, Duration::from_secs(10), None, headers)?;
             let config =
                 StreamableHttpClientTransportConfig::with_uri(url.to_string()).max_sse_event_size(most);
-            let transport = StreamableHttpClientTransport::with_client(http, config);
-            let service = timeout(limit, host.serve_with_lifecycle(transport, lifecycle)).await;
+            let service = match &settings.oauth {
+                None => {
+                    let transport = StreamableHttpClientTransport::with_client(http, config);
+                    timeout(limit, host.serve_with_lifecycle(transport, lifecycle)).await
+                }
+                Some(_) => {
+                    let client = timeout(limit, oauth::authorized(server, settings, http)).await;
+                    let client = client.map_err(|_| slow())??;
+                    let transport = StreamableHttpClientTransport::with_client(client, config);
+                    timeout(limit, host.serve_with_lifecycle(transport, lifecycle)).await
+                }
+            };
             (service.map_err(|_| slow())?.map_err(|e| start_problem(&e))?, None)
         };
         let mut client = Client { service, process, tools: Vec::new() };
@@ -831,7 +865,7 @@ fn transport_problem(e: &(dyn Error + Send + Sync + 'static)) -> String {
         Some(StreamableHttpError::Client(e)) => web::cause(e),
         Some(StreamableHttpError::HttpStatus(e)) => clip(&e.to_string(), 300),
         Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
-            "it requires a key, or another one (help: name the variable that holds it in `key_env`)".into()
+            "it requires a key, or another one (help: name the variable that holds it in `key_env`; with `oauth`, log in again with `entail tools --login`)".into()
         }
         _ => clip(&e.to_string(), 300),
     }

@@ -15,6 +15,8 @@
 mod client;
 #[cfg(feature = "mcp")]
 mod host;
+#[cfg(feature = "mcp")]
+mod oauth;
 mod pins;
 #[cfg(feature = "mcp")]
 mod result;
@@ -53,6 +55,11 @@ pub struct McpServer {
     pub url: Option<String>,
     /// The variable that holds the key for the address, never the key.
     pub key_env: Option<String>,
+    /// Authorization by OAuth, by a person who logs in once.
+    pub oauth: Option<OauthSettings>,
+    /// File of the tokens, for `oauth`.
+    #[serde(skip)]
+    pub token_file: Option<PathBuf>,
     /// Folders that it is told of. This gives it no access that it does not have.
     pub roots: Vec<PathBuf>,
     /// Seconds until it must be ready; 60 without it, enough for package runners that download first.
@@ -63,6 +70,18 @@ pub struct McpServer {
     /// The only revision to speak: `2026-07-28`, or `2025-11-25` (which lets the server choose an older one).
     /// Without it, the newest is tried first.
     pub protocol: Option<String>,
+}
+
+/// `oauth` of `[mcp.NAME]`. All of it may be absent.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OauthSettings {
+    /// The client that was registered for Entail. Without it, the authorization server is asked for one.
+    pub client_id: Option<String>,
+    /// The scopes to ask for. Without them, those that the server names.
+    pub scopes: Vec<String>,
+    /// Port of this machine to which the browser comes back; any without it.
+    pub port: Option<u16>,
 }
 
 /// The label that a server says a result has: `ifc`, with `integrity` (`trusted`, another word, or a list of
@@ -125,6 +144,18 @@ impl McpServer {
             return Some(
                 "`key_env` belongs to `url`; name the variables that a process gets in `env`".into(),
             );
+        }
+        if self.oauth.is_some() {
+            if !is_url {
+                return Some("`oauth` belongs to `url`".into());
+            }
+            if self.key_env.is_some() {
+                return Some("it has both `oauth` and `key_env`".into());
+            }
+            let url = self.url.as_deref().and_then(|url| crate::web::url(url, "`url`").ok());
+            if !url.is_some_and(|url| url.scheme() == "https" || crate::web::is_this_machine(&url)) {
+                return Some("`oauth` needs an `https` address".into());
+            }
         }
         if let Some(s) = self.start_timeout
             && !Duration::try_from_secs_f64(s).is_ok_and(|d| !d.is_zero())
@@ -217,6 +248,14 @@ impl Connections {
 
     pub(crate) fn with_pins(&self, _: Pins) -> Connections {
         Connections
+    }
+
+    pub(crate) async fn login(
+        &self,
+        server: &str,
+        _: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<PathBuf, String> {
+        self.check(server).map(|()| PathBuf::new()).map_err(|e| e.one_line())
     }
 
     pub(crate) async fn list(

@@ -90,7 +90,7 @@ impl ToolError {
         }
     }
 
-    fn redacted(self, redactor: &Redactor) -> ToolError {
+    pub(crate) fn redacted(self, redactor: &Redactor) -> ToolError {
         match self {
             ToolError::Failed(why) => ToolError::Failed(redactor.owned(why)),
             ToolError::Late(why) => ToolError::Late(redactor.owned(why)),
@@ -359,6 +359,19 @@ impl Tools {
     /// Ends the MCP servers that runs share.
     pub async fn close_servers(&self) {
         self.mcp.close_shared().await;
+    }
+
+    /// Lets a person authorize this program for an MCP server with `oauth`. `show` gets the address that the
+    /// person has to open. The result is the file with the tokens.
+    ///
+    /// # Errors
+    /// It is not declared, has no `oauth`, or was not authorized; in words for people.
+    pub async fn login(
+        &self,
+        server: &str,
+        show: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<std::path::PathBuf, String> {
+        self.mcp.login(server, show).await
     }
 
     /// The tools of an MCP server, as it describes them now.

@@ -10,6 +10,7 @@ mod faithful;
 mod journal;
 mod local;
 mod mcp;
+mod mcp_oauth;
 mod mcp_requests;
 mod openai;
 mod otel;

@@ -26,7 +26,7 @@ const KEY: &str = "sk-planted-0zq7xw2rt9lm4kp8vb3nc";
 
 /// A server with a tool for each thing to test.
 #[derive(Clone, Default)]
-struct TestServer {
+pub(crate) struct TestServer {
     /// Appends a line for each thing that happens.
     log: Option<String>,
     /// True if its list of tools has no end.
