@@ -58,6 +58,10 @@ module.exports = grammar({
     [$.block, $.record],
     [$.match, $._name, $.match_expression],
     [$._name, $.construct],
+    // A case behind the name of an import, or a field.
+    [$._name, $.path],
+    // A type behind one, or a field of what is quarantined.
+    [$._type_name, $.path_type],
     // `as` after a condition of a type may be that of the tool.
     [$.call, $.quarantine_expression],
   ],
@@ -101,7 +105,7 @@ module.exports = grammar({
         ),
         seq(
           field("key", choice('tool', 'unknown_tools', 'output')),
-          optional(choice($.identifier, $.string)),
+          optional(choice($._path, $.string)),
           choice(seq($.policy_rules, optional(";")), ";"),
         ),
         seq(
@@ -121,7 +125,20 @@ module.exports = grammar({
         ),
       ),
 
-    use: ($) => seq('use', field("path", $.string), ";"),
+    use: ($) =>
+      seq(
+        'use',
+        field("path", $.string),
+        optional(choice(seq('as', field("name", $.identifier)), seq("{", list($.used_name), "}"))),
+        ";",
+      ),
+
+    used_name: ($) => seq(field("name", $.identifier), optional(seq('as', field("renamed", $.identifier)))),
+
+    // A name, perhaps behind that of an import.
+    _path: ($) => choice($.identifier, $.path),
+
+    path: ($) => seq(field("import", $.identifier), ".", field("name", $.identifier)),
 
     import: ($) =>
       seq(
@@ -174,14 +191,14 @@ module.exports = grammar({
         pair($, 'prompt', $.template),
         pair($, choice('max_steps', 'temperature', 'max_tokens'), choice($.number, $.identifier)),
         pair($, 'talk', $.identifier),
-        pair($, choice('tools', 'final_tools'), seq("[", list($.identifier), "]")),
+        pair($, choice('tools', 'final_tools'), seq("[", list($._path), "]")),
         pair($, choice('helpers', 'handoffs'), seq("[", list($.offered), "]")),
         pair($, 'settings', seq("{", list($.setting), "}")),
         pair($, 'memory', seq("{", list($.memory_setting), "}")),
         pair($, 'budget', seq("{", list($.setting), "}")),
       ),
 
-    offered: ($) => seq($.identifier, optional(seq('as', $.string))),
+    offered: ($) => seq($._path, optional(seq('as', $.string))),
 
     setting: ($) => seq(field("key", choice($._key, $.string)), ":", field("value", $._expression)),
 
@@ -285,9 +302,9 @@ module.exports = grammar({
         'stage',
         field("name", $.identifier),
         "=",
-        field("agent", $.identifier),
+        field("agent", $._path),
         'does',
-        field("task", $.identifier),
+        field("task", $._path),
         $.arguments,
         ";",
       ),
@@ -297,14 +314,14 @@ module.exports = grammar({
         'review',
         field("name", $.identifier),
         "=",
-        field("reviewer", $.identifier),
+        field("reviewer", $._path),
         'checks',
         field("subject", $.identifier),
         'revise',
         'with',
-        field("reviser", $.identifier),
+        field("reviser", $._path),
         'using',
-        field("task", $.identifier),
+        field("task", $._path),
         'max_rounds',
         $.number,
         ";",
@@ -313,7 +330,9 @@ module.exports = grammar({
     // ----- types -----
 
     _type: ($) =>
-      choice($.builtin_type, $.generic_type, $.map_type, $.object_type, $.literal_type, $.refined_type, $._type_name),
+      choice($.builtin_type, $.generic_type, $.map_type, $.object_type, $.literal_type, $.refined_type, $._type_name, $.path_type),
+
+    path_type: ($) => seq(field("import", $.identifier), ".", field("name", $._type_name)),
 
     // The checker says that strings and numbers are not mixed.
     literal_type: ($) => prec.right(seq($._literal, repeat(seq("|", $._literal)))),
@@ -386,11 +405,11 @@ module.exports = grammar({
         ),
       ),
 
-    _target: ($) => choice($.identifier, word_of_clause($)),
+    _target: ($) => choice($._path, word_of_clause($)),
 
     clause: ($) =>
       choice(
-        seq('by', $.identifier),
+        seq('by', $._path),
         seq('retries', $.number),
         seq('timeout', $.number),
         seq('on_fail', choice('abort', seq('use', $._expression))),
@@ -428,7 +447,7 @@ module.exports = grammar({
 
     _patterns: ($) => choice(seq($._pattern, repeat(seq("|", $._pattern))), seq($._pattern, $.pattern_fields)),
 
-    _pattern: ($) => choice(alias($.identifier, $.variant), $.string, $.number),
+    _pattern: ($) => choice(alias($.identifier, $.variant), alias($.path, $.variant), $.string, $.number),
 
     pattern_fields: ($) => seq("{", list($.pattern_field), "}"),
 
@@ -455,7 +474,7 @@ module.exports = grammar({
     continue: () => seq('continue', ";"),
 
     attack: ($) =>
-      seq('attack', field("text", $.string), 'in', 'tool', field("tool", $.identifier), ";"),
+      seq('attack', field("text", $.string), 'in', 'tool', field("tool", $._path), ";"),
 
     mock: ($) => seq('mock', $._called, choice(seq("=>", $._expression), seq('fails', $.string)), ";"),
 
@@ -469,7 +488,7 @@ module.exports = grammar({
         ";",
       ),
 
-    _called: ($) => seq(field("tool", $.identifier), optional($.arguments)),
+    _called: ($) => seq(field("tool", $._path), optional($.arguments)),
 
     // ----- expressions -----
 
@@ -513,7 +532,13 @@ module.exports = grammar({
     spread: ($) => seq("...", $._expression),
 
     // A value of a case with fields. No block begins with a key.
-    construct: ($) => seq(field("case", alias($.identifier, $.variant)), "{", optional(list1($.pair)), "}"),
+    construct: ($) =>
+      seq(
+        field("case", choice(alias($.identifier, $.variant), alias($.path, $.variant))),
+        "{",
+        optional(list1($.pair)),
+        "}",
+      ),
 
     if_expression: ($) =>
       seq(

@@ -453,8 +453,8 @@ CONSTANT_CYCLE "A106" "constants that need each other"
 "const A = B + 1;\nconst B = A + 1;"
 "const A = B + 1;\nconst B = 1;"
 
-CONSTANT_BOUND "A107" "a variable with the name of a constant"
-"A constant has one value in all of the program. A variable, parameter or field of a pattern has another name, so that nobody takes one for the other."
+CONSTANT_BOUND "A107" "a variable with the name of a constant or an import"
+"A constant has one value in all of the program, and an import one meaning in its file. A variable, parameter or field of a pattern has another name, so that nobody takes one for the other."
 "const LIMIT = 5;\npipeline p() -> Number { let LIMIT = 6; return LIMIT; }"
 "const LIMIT = 5;\npipeline p() -> Number { let limit = LIMIT + 1; return limit; }"
 
@@ -476,6 +476,16 @@ BAD_KEY "A111" "a map with keys that are no texts"
 "The keys of a map are texts, as in JSON: a `String`, an enum, a type of literals, or a type of texts such as `Date`. A number becomes a key with `to_string(n)`."
 "fn ages() -> Map[Number, String] { {} }"
 "fn ages() -> Map[String, String] { {} }"
+
+NOT_DECLARED "A112" "a name that an imported file does not have"
+"`use \"lib.agent\" as lib;` puts all that the file declares behind a name, as `lib.classify`. `use \"lib.agent\" { classify };` takes some of its names. Both have what the file declares and what it imports without `as` and braces."
+"-- a.agent\nuse \"lib.agent\" as lib;\npipeline p() -> String { return lib.Grey; }\n-- lib.agent\nconst GREY = \"grey\";"
+"-- a.agent\nuse \"lib.agent\" as lib;\npipeline p() -> String { return lib.GREY; }\n-- lib.agent\nconst GREY = \"grey\";"
+
+UNUSED_IMPORT "A113" "an import that nothing uses"
+"A name that is imported, and a file that is imported behind a name, is for the file in which the import stands. Nothing there uses it. This is a warning."
+"-- a.agent\nuse \"lib.agent\" { GREY, RED };\npipeline p() -> String { return GREY; }\n-- lib.agent\nconst GREY = \"grey\";\nconst RED = \"red\";"
+"-- a.agent\nuse \"lib.agent\" { GREY };\npipeline p() -> String { return GREY; }\n-- lib.agent\nconst GREY = \"grey\";\nconst RED = \"red\";"
 }
 
 /// The explanation of a code of the surface language.

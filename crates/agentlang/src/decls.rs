@@ -4,6 +4,7 @@ use super::check::duplicate;
 use super::codes;
 use super::files::Files;
 use super::generics;
+use super::scopes::declared_name;
 use super::types::Types;
 use core_ir::{Data, Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
@@ -310,7 +311,41 @@ impl Decls {
                 decls.others(a, out);
             }
         }
+        decls.one_handler_each(out);
         decls
+    }
+
+    /// Reports tools and tasks of different files that have one handler.
+    fn one_handler_each(&self, out: &mut Vec<Diagnostic>) {
+        let is_called = |s: &&Signature| matches!(s.kind, CallableKind::Tool | CallableKind::Task);
+        let mut all: Vec<&Signature> =
+            self.tools.values().chain(self.callables.values()).filter(is_called).collect();
+        all.sort_by_key(|s| (declared_name(&s.name.text).len() < s.name.text.len(), s.name.span));
+        let mut known: HashMap<String, &Signature> = HashMap::new();
+        for s in all {
+            let name = self.handler_name(s);
+            match known.get(&name) {
+                // Outside names that are the same in one file are reported where they are declared.
+                Some(first) if first.name.span.file != s.name.span.file => {
+                    let kind = first.kind.as_str();
+                    let message = format!(
+                        "another {kind} is called `{}` outside of the program",
+                        diagnostics::clip(&name)
+                    );
+                    let d = Diagnostic::error(codes::BAD_SETTING, message, s.name.span)
+                        .remark(first.name.span, "this one");
+                    out.push(d.help(match s.kind {
+                        CallableKind::Tool => format!(
+                            "their handlers would be ambiguous; give one another name after its result type: \
+                             `as \"other_{name}\"`"
+                        ),
+                        _ => "their handlers would be ambiguous; give one of them another name".to_string(),
+                    }));
+                }
+                Some(_) => {}
+                None => drop(known.insert(name, s)),
+            }
+        }
     }
 
     /// Gives a tool its name outside of the program.
@@ -390,11 +425,11 @@ impl Decls {
     /// The name by which the handler of a tool or task is found: its own; but a task that shares its name
     /// with a tool is `task_NAME`, with as many underscores as it takes to be nobody else's.
     pub(super) fn handler_name(&self, s: &Signature) -> String {
-        let mut name = s.name.text.clone();
+        let mut name = declared_name(&s.name.text).to_string();
         if let Some(called) = &s.called {
             return called.clone();
         }
-        if s.kind == CallableKind::Tool || !self.tools.contains_key(&name) {
+        if s.kind == CallableKind::Tool || !self.tools.contains_key(&s.name.text) {
             return name;
         }
         name.insert_str(0, "task_");
@@ -696,7 +731,7 @@ impl Decls {
         for (i, name) in names.iter().enumerate() {
             if let Some(first) = names[..i].iter().find(|n| n.text == name.text) {
                 out.push(duplicate("tool", name, first.span));
-            } else if name.text == "final" {
+            } else if declared_name(&name.text) == "final" {
                 out.push(
                     Diagnostic::error(
                         codes::BAD_SETTING,
@@ -747,7 +782,10 @@ fn no_default(kind: CallableKind, ty: &Type, at: Span, out: &mut Vec<Diagnostic>
 fn offered(others: &[ast::Offered], kind: ActionKind) -> impl Iterator<Item = Offer> + '_ {
     others.iter().map(move |o| Offer {
         name: o.name.clone(),
-        called: o.called.as_ref().map_or_else(|| o.name.text.clone(), |c| c.value.clone()),
+        called: o
+            .called
+            .as_ref()
+            .map_or_else(|| declared_name(&o.name.text).to_string(), |c| c.value.clone()),
         kind,
     })
 }

@@ -5,12 +5,13 @@
 
 use super::codes;
 use super::library;
+use super::scopes::{self, Link, Scopes};
 use core_ir::Name;
 use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::{Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use syntax::agent::ast::{Comment, Import, Item, Program, Use};
+use syntax::agent::ast::{Comment, Import, Item, Program, Use, UsedNames};
 
 /// Maximum number of files of a program.
 const MAX_FILES: usize = 1_000;
@@ -51,9 +52,9 @@ pub(super) struct SourceFile {
     pub(super) comments: Vec<Comment>,
 }
 
-/// The files of a program by number, and what it imports from configurations.
+/// The files of a program by number, what it imports from configurations, and what its names mean.
 #[derive(Debug, Default)]
-pub(super) struct Files(HashMap<FileId, SourceFile>, HashMap<Span, Unit>);
+pub(super) struct Files(HashMap<FileId, SourceFile>, HashMap<Span, Unit>, Scopes);
 
 impl Files {
     /// The text of a place.
@@ -64,6 +65,11 @@ impl Files {
     /// Returns the unit of an import, by the place of its declaration.
     pub(super) fn unit(&self, import: Span) -> Option<&Unit> {
         self.1.get(&import)
+    }
+
+    /// The names of the files.
+    pub(super) fn scopes(&self) -> &Scopes {
+        &self.2
     }
 
     pub(super) fn get(&self, file: FileId) -> Option<&SourceFile> {
@@ -109,6 +115,7 @@ pub(super) fn collect(
 ) -> (Program, Files) {
     let mut files = Files::default();
     let mut items = Vec::new();
+    let (mut order, mut links) = (vec![file], Vec::new());
     let (main, whole) = open(file, text.into(), &mut files, out);
     let mut path = vec![main];
     while let Some(top) = path.last_mut() {
@@ -134,21 +141,24 @@ pub(super) fn collect(
             None => loader.load(from, &import.path.value),
         };
         match loaded {
-            Err(why) => out.push(
-                Diagnostic::error(
+            Err(why) => {
+                let d = Diagnostic::error(
                     codes::NOT_IMPORTED,
                     format!("can't import `{}`: {why}", diagnostics::clip(&import.path.value)),
                     import.path.span,
-                )
-                .help(match library::load(&import.path.value) {
+                );
+                out.push(d.help(match library::load(&import.path.value) {
                     Some(_) => "a path with `std:` is one of the standard library",
                     None => "the path is relative to the folder of this file",
-                }),
-            ),
+                }));
+                links.push(Link { from, to: None, import });
+            }
             Ok((found, text)) => {
+                links.push(Link { from, to: Some(found), import });
                 if let Some(at) = path.iter().position(|f| f.file == found) {
                     cycle(&path[at..], out);
                 } else if !files.0.contains_key(&found) {
+                    order.push(found);
                     path.push(open(found, text, &mut files, out).0);
                 }
             }
@@ -173,7 +183,14 @@ pub(super) fn collect(
             }
         }
     }
-    (Program { items, comments: Vec::new(), span: whole }, files)
+    let mut program = Program { items, comments: Vec::new(), span: whole };
+    files.2 = scopes::resolve(&mut program, &order, links, out);
+    (program, files)
+}
+
+/// Returns whether two imports of one file say the same of its names.
+fn alike(a: &Use, b: &Use) -> bool {
+    a.path.value == b.path.value && std::mem::discriminant(&a.names) == std::mem::discriminant(&b.names)
 }
 
 /// The unit that is meant: the one of the name, or else the first of the kind.
@@ -213,10 +230,10 @@ fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnosti
     let (program, found) = syntax::agent::parse(file, &text);
     out.extend(found);
     let mut uses: Vec<Use> = Vec::new();
-    let mut seen: HashSet<&str> = HashSet::new();
+    let mut seen = HashSet::new();
     for item in &program.items {
         let Item::Use(u) = item else { continue };
-        if seen.insert(&u.path.value) {
+        if seen.insert((&u.path.value, std::mem::discriminant(&u.names))) {
             uses.push(u.clone());
             continue;
         }
@@ -225,10 +242,13 @@ fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnosti
             format!("`{}` is imported twice", diagnostics::clip(&u.path.value)),
             u.path.span,
         );
-        if let Some(first) = uses.iter().find(|f| f.path.value == u.path.value) {
+        if let Some(first) = uses.iter().find(|f| alike(f, u)) {
             d = d.remark(first.path.span, "first here");
         }
-        out.push(d.help("remove one of them"));
+        out.push(d.help(match u.names {
+            UsedNames::These(_) => "name all that is needed in one of them",
+            UsedNames::All | UsedNames::Behind(_) => "remove one of them",
+        }));
     }
     files.0.insert(file, SourceFile { text, comments: program.comments });
     (Open { file, items: program.items, uses, next: 0 }, program.span)

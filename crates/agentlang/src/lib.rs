@@ -28,6 +28,7 @@ mod policies;
 mod predicate;
 mod recursion;
 mod rows;
+mod scopes;
 mod structural;
 mod types;
 mod workflow;
@@ -143,6 +144,7 @@ pub fn check(file: FileId, text: &str) -> (Option<Module>, Vec<Diagnostic>) {
 pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option<Module>, Vec<Diagnostic>) {
     let mut found = Vec::new();
     let (mut program, files) = files::collect(file, text, loader, &mut found);
+    let of_names = found.len();
     let declared = program.items.len();
     let mocks = mocks::expand(file, &mut program);
     let conditions = policies::expand(&mut program);
@@ -154,11 +156,15 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     imports::check(&program, &files, &decls, &mut found);
     for item in &mut program.items {
         if let Item::Workflow(w) = item {
-            *item = Item::Pipeline(workflow::pipeline(w, &decls, &mut found));
+            *item = Item::Pipeline(workflow::pipeline(w, &decls, files.scopes(), &mut found));
         }
     }
     let exits = exits::ExitTable::of(&program);
-    let facts = check::check(&program, &decls, &exits, &mut found);
+    let facts = check::check(&program, &decls, &exits, files.scopes(), &mut found);
+    let mut after = found.split_off(of_names);
+    after.retain(|d| !files.scopes().repeats(d));
+    found.extend(after);
+    found.iter_mut().for_each(|d| files.scopes().shown(d));
     found.sort_by_key(|d| d.span.map(|s| (s.file != file, s.file, s.start, s.end)));
     // What a workflow abbreviates may repeat a mistake.
     found.dedup();
@@ -187,7 +193,8 @@ fn entries(main: FileId, items: &[Item], decls: &decls::Decls) -> Vec<Entry> {
     let mut out = Vec::new();
     for (item, declared) in items.iter().enumerate() {
         match declared {
-            Item::Pipeline(p) => {
+            // A file behind a name, or of which only some names are taken, gives nothing to run.
+            Item::Pipeline(p) if scopes::is_own(&p.name.text) => {
                 let Some(s) = decls.callables.get(&p.name.text) else { continue };
                 let fields = s.params.iter().map(|q| (Name::from(q.name.text.as_str()), q.input()));
                 out.push(Entry {
@@ -223,8 +230,8 @@ impl Module {
     /// The variables that `let` binds with the types that were found for them, as the language writes them.
     /// Bodies of loops may be looked at more than once; each variable is listed once.
     pub fn variables(&self) -> Vec<(Span, String)> {
-        let mut all: Vec<(Span, String)> =
-            self.facts.variables.iter().map(|(at, ty)| (*at, types::show(ty))).collect();
+        let shown = |(at, ty): &(Span, Type)| (*at, self.files.scopes().show(&types::show(ty), at.file));
+        let mut all: Vec<(Span, String)> = self.facts.variables.iter().map(shown).collect();
         all.sort_by_key(|(at, _)| (at.file, at.start));
         all.dedup_by_key(|(at, _)| *at);
         all
@@ -324,6 +331,7 @@ impl Module {
         };
         let table = policies::table(&self.program, &self.decls, &mut condition, &mut found);
         found.extend(failed);
+        found.iter_mut().for_each(|d| self.files.scopes().shown(d));
         if has_errors(&found) { Err(found) } else { Ok(table) }
     }
 
@@ -375,7 +383,10 @@ impl Module {
     /// assert_eq!(found, module.branches().iter().map(|b| b.id).collect::<Vec<_>>());
     /// ```
     pub fn lower_with_branches(&self, entry: &Entry) -> Result<(Code, TermBranches), Vec<Diagnostic>> {
-        lower::lower(&self.checked(), entry)
+        lower::lower(&self.checked(), entry).map_err(|mut found| {
+            found.iter_mut().for_each(|d| self.files.scopes().shown(d));
+            found
+        })
     }
 
     /// The branches of the pipelines and `fn`s of all files of the program, in the order of their texts.

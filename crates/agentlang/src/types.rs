@@ -4,6 +4,7 @@ use super::codes;
 use super::files::Files;
 use super::generics;
 use super::predicate;
+use super::scopes::{Scopes, declared_name};
 use core_ir::{Comparison, Data, EnumType, FORMATS, Measure, Name, Pred, RecType, Schema, Type};
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::{HashMap, HashSet};
@@ -24,15 +25,19 @@ const ANY: &str = "Any";
 #[derive(Debug, Default)]
 pub(super) struct Types {
     named: HashMap<String, (Type, u64)>,
-    /// Each variant with its enum and the place of its declaration.
-    pub(super) variants: HashMap<String, (Arc<EnumType>, Span)>,
+    /// Each variant, by the set of names of its file, with its enum and the place of its declaration.
+    variants: HashMap<(usize, String), (Arc<EnumType>, Span)>,
     /// The cases of sum types.
     pub(super) cases: HashMap<String, CaseDecl>,
+    /// The names of the cases with each tag. Files with names of their own may have the same.
+    tags: HashMap<Name, Vec<String>>,
 }
 
 /// A case of a sum type.
 #[derive(Clone, Debug)]
 pub(super) struct CaseDecl {
+    /// Its tag: the name that it has in its file.
+    pub(super) tag: Name,
     /// Type of which it is a case.
     pub(super) sum: Type,
     /// The name of that type.
@@ -130,7 +135,7 @@ impl Types {
                 types.add_enum(e, files, out);
             }
         }
-        types.resolve_all(&declared, order, out);
+        types.resolve_all(&declared, order, files.scopes(), out);
         types
     }
 
@@ -139,6 +144,7 @@ impl Types {
         &mut self,
         declared: &HashMap<&str, Declaration<'_>>,
         order: Vec<&str>,
+        scopes: &Scopes,
         out: &mut Vec<Diagnostic>,
     ) {
         let types = self;
@@ -146,11 +152,11 @@ impl Types {
             if let [name] = group[..]
                 && !mentions(declared, name).any(|other| other == name)
             {
-                let resolved = types.declaration(&declared[name], declared, out);
+                let resolved = types.declaration(&declared[name], declared, scopes, out);
                 types.named.insert(name.to_string(), resolved);
                 continue;
             }
-            types.recursive(&group, declared, out);
+            types.recursive(&group, declared, scopes, out);
         }
     }
 
@@ -159,10 +165,11 @@ impl Types {
         &mut self,
         of: &Declaration<'_>,
         declared: &HashMap<&str, Declaration<'_>>,
+        scopes: &Scopes,
         out: &mut Vec<Diagnostic>,
     ) -> (Type, u64) {
         match of {
-            Declaration::Sum(s) => self.add_sum(s, &|name| declared.contains_key(name), out),
+            Declaration::Sum(s) => self.add_sum(s, &|name| declared.contains_key(name), scopes, out),
             Declaration::Alias(a) => self.resolve(&a.ty, &HashSet::new(), out),
             Declaration::Enum(_) => (Type::Dyn, 1),
         }
@@ -173,6 +180,7 @@ impl Types {
         &mut self,
         group: &[&str],
         declared: &HashMap<&str, Declaration<'_>>,
+        scopes: &Scopes,
         out: &mut Vec<Diagnostic>,
     ) {
         if let Some((name, help)) = endless(group, declared) {
@@ -209,7 +217,7 @@ impl Types {
         let bodies: Vec<(Name, Type)> = group
             .iter()
             .map(|name| {
-                let (body, n) = self.declaration(&declared[name], declared, out);
+                let (body, n) = self.declaration(&declared[name], declared, scopes, out);
                 parts = parts.saturating_add(n);
                 (Name::from(*name), body)
             })
@@ -222,8 +230,8 @@ impl Types {
                 _ => Type::Dyn,
             };
             if let Type::Variant(all) = ty.unfolded() {
-                for (case, payload) in all.iter() {
-                    if let Some(case) = self.cases.get_mut(&**case) {
+                for case in self.cases.values_mut().filter(|c| c.of == **name) {
+                    if let Some((_, payload)) = all.iter().find(|(n, _)| *n == case.tag) {
                         (case.sum, case.payload) = (ty.clone(), payload.clone());
                     }
                 }
@@ -253,8 +261,9 @@ impl Types {
             return;
         }
         let ty = Arc::new(EnumType::new(e.name.text.as_str(), variants).described(descriptions));
+        let group = files.scopes().group(e.span.file);
         for v in &e.variants {
-            match self.variants.get(&v.text) {
+            match self.variants.get(&(group, v.text.clone())) {
                 Some((other, place)) if other.name != ty.name => out.push(
                     Diagnostic::error(
                         codes::SHARED_VARIANT,
@@ -268,7 +277,7 @@ impl Types {
                 ),
                 Some(_) => {}
                 None => {
-                    self.variants.insert(v.text.clone(), (ty.clone(), v.span));
+                    self.variants.insert((group, v.text.clone()), (ty.clone(), v.span));
                 }
             }
         }
@@ -280,18 +289,20 @@ impl Types {
         &mut self,
         sum: &ast::Sum,
         is_type: &dyn Fn(&str) -> bool,
+        scopes: &Scopes,
         out: &mut Vec<Diagnostic>,
     ) -> (Type, u64) {
         let mut cases: Vec<(Name, Type)> = Vec::new();
-        let mut places: Vec<Span> = Vec::new();
+        let mut places: Vec<&ast::Name> = Vec::new();
         let mut parts = 1u64;
         for case in &sum.cases {
             let name = &case.name;
-            if let Some(at) = cases.iter().position(|(n, _)| **n == *name.text) {
-                out.push(super::check::duplicate("case", name, places[at]));
+            let tag = declared_name(&name.text);
+            if let Some(at) = cases.iter().position(|(n, _)| **n == *tag) {
+                out.push(super::check::duplicate("case", name, places[at].span));
                 continue;
             }
-            if let Some(d) = self.bad_case(sum, case, is_type) {
+            if let Some(d) = self.bad_case(sum, case, is_type, scopes) {
                 out.push(d);
                 continue;
             }
@@ -307,8 +318,8 @@ impl Types {
             }
             parts = parts.saturating_add(1);
             let payload = if fields.is_empty() { Type::Null } else { Type::record(fields) };
-            cases.push((name.text.as_str().into(), payload));
-            places.push(name.span);
+            cases.push((tag.into(), payload));
+            places.push(name);
         }
         if cases.is_empty() || parts > MAX_PARTS {
             if parts > MAX_PARTS {
@@ -317,9 +328,10 @@ impl Types {
             return (Type::Dyn, 1);
         }
         let ty = Type::Variant(cases.iter().cloned().collect());
-        for ((name, payload), span) in cases.into_iter().zip(places) {
-            let case = CaseDecl { sum: ty.clone(), of: sum.name.text.clone(), payload, span };
-            self.cases.insert(name.to_string(), case);
+        for ((tag, payload), name) in cases.into_iter().zip(places) {
+            let (of, span) = (sum.name.text.clone(), name.span);
+            self.tags.entry(tag.clone()).or_default().push(name.text.clone());
+            self.cases.insert(name.text.clone(), CaseDecl { tag, sum: ty.clone(), of, payload, span });
         }
         (ty, parts)
     }
@@ -330,6 +342,7 @@ impl Types {
         sum: &ast::Sum,
         case: &ast::Case,
         is_type: &dyn Fn(&str) -> bool,
+        scopes: &Scopes,
     ) -> Option<Diagnostic> {
         let name = &case.name;
         let bad = |message: String| Diagnostic::error(codes::BAD_CASE, message, name.span);
@@ -344,8 +357,9 @@ impl Types {
                     .help(format!("put the type into a field: `A{0} {{ value: {0} }}`", name.text)),
             );
         }
-        if !name.text.starts_with(char::is_uppercase) {
-            let mut chars = name.text.chars();
+        let tag = declared_name(&name.text);
+        if !tag.starts_with(char::is_uppercase) {
+            let mut chars = tag.chars();
             let upper: String = chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect();
             let d = bad(format!("the case `{}` must begin with a capital letter", name.text));
             let d = match upper.starts_with(char::is_uppercase) {
@@ -372,7 +386,28 @@ impl Types {
         if let Some(other) = self.cases.get(&name.text) {
             return Some(shared("case", &other.of, other.span));
         }
-        self.variants.get(&name.text).map(|(e, place)| shared("variant", &e.name, *place))
+        let variant = self.variant(scopes.group(name.span.file), tag);
+        variant.map(|(e, place)| shared("variant", &e.name, *place))
+    }
+
+    /// The enum of a variant that the files of a group declare.
+    pub(super) fn variant(&self, group: usize, name: &str) -> Option<&(Arc<EnumType>, Span)> {
+        self.variants.get(&(group, name.to_string()))
+    }
+
+    /// The case with this tag of a type that has these cases.
+    pub(super) fn case_of(&self, all: &[(Name, Type)], tag: &str) -> Option<(&str, &CaseDecl)> {
+        let names = self.tags.get(tag)?;
+        let is_it = |c: &CaseDecl| matches!(c.sum.unfolded(), Type::Variant(cases) if *cases == *all);
+        match &names[..] {
+            [only] => Some((only, self.cases.get(only)?)),
+            _ => names.iter().find_map(|n| Some((n.as_str(), self.cases.get(n).filter(|c| is_it(c))?))),
+        }
+    }
+
+    /// A case with this tag, whatever its type.
+    pub(super) fn tagged(&self, tag: &str) -> Option<&CaseDecl> {
+        self.cases.get(self.tags.get(tag)?.first()?)
     }
 
     /// Returns whether this is the name of a sum type.

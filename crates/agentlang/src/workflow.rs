@@ -18,6 +18,7 @@
 
 use super::codes;
 use super::decls::{Decls, Signature};
+use super::scopes::Scopes;
 use super::types::show;
 use core_ir::Type;
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
@@ -27,8 +28,11 @@ use syntax::agent::ast::{
     UnaryOp, Workflow,
 };
 
+/// Prefix of the name of the task of a review.
+pub(super) const REVIEW: &str = "review_";
+
 /// The pipeline that a workflow abbreviates.
-pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -> Pipeline {
+pub(super) fn pipeline(w: &Workflow, decls: &Decls, scopes: &Scopes, out: &mut Vec<Diagnostic>) -> Pipeline {
     let mut types: HashMap<&str, Type> = HashMap::new();
     let signature = decls.callables.get(&w.name.text);
     let inputs: Vec<(&str, Type)> = signature
@@ -75,7 +79,7 @@ pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -
                 let var = Expr { kind: ExprKind::Var(subject.text.clone()), span: subject.span, height: 1 };
                 read(&var);
                 let ty = types.get(&*subject.text).cloned().unwrap_or(Type::Dyn);
-                let verdict = format!("review_{}", name.text);
+                let verdict = format!("{REVIEW}{}", name.text);
                 let taken = types.contains_key(&*verdict) || inputs.iter().any(|(n, _)| *n == verdict);
                 let verdict = if taken { format!("${}", name.text) } else { verdict };
                 let review = Review {
@@ -88,6 +92,7 @@ pub(super) fn pipeline(w: &Workflow, decls: &Decls, out: &mut Vec<Diagnostic>) -
                     subject: &var,
                     ty: &ty,
                     at: *span,
+                    scopes,
                 };
                 review.add(&inputs, decls, &mut stmts, out);
                 types.insert(&name.text, ty);
@@ -124,6 +129,7 @@ struct Review<'a> {
     subject: &'a Expr,
     ty: &'a Type,
     at: Span,
+    scopes: &'a Scopes,
 }
 
 impl Review<'_> {
@@ -162,7 +168,8 @@ impl Review<'_> {
     }
 
     fn add(&self, inputs: &[(&str, Type)], decls: &Decls, stmts: &mut Vec<Stmt>, out: &mut Vec<Diagnostic>) {
-        let review = Name { text: format!("review_{}", self.name.text), span: self.name.span };
+        let own = format!("{REVIEW}{}", self.name.text);
+        let review = Name { text: self.scopes.task(self.at.file, &own), span: self.name.span };
         let Some(reviewing) = decls.callables.get(&review.text) else {
             let mut params: Vec<String> = inputs.iter().map(|(n, t)| format!("{n}: {}", show(t))).collect();
             if let Type::Record(fields) = self.ty {
@@ -171,12 +178,11 @@ impl Review<'_> {
             out.push(
                 Diagnostic::error(
                     codes::NO_REVIEW_TASK,
-                    format!("the review `{}` needs a task `{}`", self.name.text, review.text),
+                    format!("the review `{}` needs a task `{own}`", self.name.text),
                     self.name.span,
                 )
                 .help(format!(
-                    "declare `task {}({}) -> Obj{{approved: Bool, feedback: String}} by agent {{}}`",
-                    review.text,
+                    "declare `task {own}({}) -> Obj{{approved: Bool, feedback: String}} by agent {{}}`",
                     params.join(", ")
                 )),
             );

@@ -35,9 +35,14 @@ impl Argument<'_> {
 }
 
 /// Returns the signatures of the innermost call around a place: of a declaration in one of these files, or of
-/// a function of the language, which may have several.
-pub(crate) fn signatures(text: &str, offset: usize, declared: &[Arc<str>]) -> Vec<Signature> {
-    let Some(call) = call_at(text, offset) else { return Vec::new() };
+/// a function of the language, which may have several. `imports` are the names behind which files stand.
+pub(crate) fn signatures(
+    text: &str,
+    offset: usize,
+    declared: &[Arc<str>],
+    imports: &[&str],
+) -> Vec<Signature> {
+    let Some(call) = call_at(text, offset, imports) else { return Vec::new() };
     let own = declared.iter().find_map(|text| {
         let (program, _) = syntax::agent::parse(MAIN, text);
         let (name, params, result) = declaration(&program, call.name)?;
@@ -52,7 +57,7 @@ pub(crate) fn signatures(text: &str, offset: usize, declared: &[Arc<str>]) -> Ve
 
 /// Returns the parameters of the call at a place in whose record a name is to be written next.
 pub(crate) fn names_of_arguments(text: &str, offset: usize, program: &Program) -> Vec<String> {
-    let Some(OpenCall { name, argument: Argument::Named(None) }) = call_at(text, offset) else {
+    let Some(OpenCall { name, argument: Argument::Named(None) }) = call_at(text, offset, &[]) else {
         return Vec::new();
     };
     let found = declaration(program, name);
@@ -95,18 +100,18 @@ fn parameters(label: &str, from: usize) -> Vec<Range> {
     out
 }
 
-fn call_at(text: &str, offset: usize) -> Option<OpenCall<'_>> {
+fn call_at<'a>(text: &'a str, offset: usize, imports: &[&str]) -> Option<OpenCall<'a>> {
     let tokens = lex(MAIN, text, 0, text.len()).tokens;
     let word = |t: &Lexed| text.get(t.start as usize..t.end as usize).unwrap_or_default();
     // What each open bracket calls, if it does.
-    let mut open: Vec<Option<OpenCall<'_>>> = Vec::new();
+    let mut open: Vec<Option<OpenCall<'a>>> = Vec::new();
     for (i, token) in tokens.iter().enumerate() {
         if token.start as usize >= offset {
             break;
         }
         // A string that the cursor is in is part of its argument.
         match token.token {
-            Token::Punct("(") => open.push(called(&tokens[..i], &word)),
+            Token::Punct("(") => open.push(called(&tokens[..i], &word, imports)),
             Token::Punct("{") => open.push(with_record(&tokens[..i], &word)),
             Token::Punct("[") => open.push(None),
             Token::Punct(")" | "}" | "]") => _ = open.pop(),
@@ -129,9 +134,11 @@ fn call_at(text: &str, offset: usize) -> Option<OpenCall<'_>> {
 }
 
 /// The call whose `(` follows these tokens: `name(`, and not `pipeline name(`.
-fn called<'a>(before: &[Lexed], word: &impl Fn(&Lexed) -> &'a str) -> Option<OpenCall<'a>> {
+fn called<'a>(before: &[Lexed], word: &impl Fn(&Lexed) -> &'a str, imports: &[&str]) -> Option<OpenCall<'a>> {
     let (name, before) = before.split_last().filter(|(name, _)| name.token == Token::Word)?;
-    let is_method = before.last().is_some_and(|t| matches!(t.token, Token::Punct("." | "?.")));
+    let is_import = |t: &Lexed| t.token == Token::Word && imports.contains(&word(t));
+    let is_method = before.last().is_some_and(|t| matches!(t.token, Token::Punct("." | "?.")))
+        && !before.iter().rev().nth(1).is_some_and(is_import);
     let declares = ["pipeline", "fn", "tool", "task", "workflow", "as"];
     if before.last().is_some_and(|t| t.token == Token::Word && declares.contains(&word(t))) {
         return None;
@@ -203,7 +210,7 @@ mod tests {
             }
             label
         };
-        signatures(&text, offset, std::slice::from_ref(&text)).into_iter().map(one).collect()
+        signatures(&text, offset, std::slice::from_ref(&text), &[]).into_iter().map(one).collect()
     }
 
     const HEAD: &str = "tool send(to: String,\n    text: String) -> String {}\n\

@@ -10,7 +10,7 @@
 //! near, it is not renamed.
 
 use crate::analysis::Language;
-use crate::names::{Kind, MAIN, Names};
+use crate::names::{Kind, MAIN, Names, Occurrence};
 use diagnostics::{FileId, normal_path};
 use frontend_kit::File;
 use frontend_kit::doc::{Limits, Node};
@@ -18,7 +18,7 @@ use python::names::Role;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use syntax::agent::ast::{Item, StrLit};
+use syntax::agent::ast::{Item, StrLit, UsedNames};
 
 /// A file with its text, as the editor has it or as it lies on the disk.
 pub(crate) type Text = (String, Arc<str>);
@@ -346,55 +346,144 @@ fn common(a: &str, b: &str) -> usize {
 
 // ----- programs -----
 
+/// An import of a program by another, by their numbers.
+struct Edge {
+    from: usize,
+    to: usize,
+    names: UsedNames,
+}
+
+/// What a name means: a declaration of the programs that share their names, or a name of one file.
+#[derive(Debug, PartialEq, Eq)]
+enum Meaning {
+    /// By the first of these programs.
+    Shared(usize, String),
+    Local(usize, String),
+}
+
+/// The programs that hang together.
+struct Programs {
+    edges: Vec<Edge>,
+    /// The first of the programs with which each shares its names.
+    shares: HashMap<usize, usize>,
+}
+
+impl Programs {
+    fn new(files: &[Text]) -> Programs {
+        let paths: HashMap<String, usize> =
+            files.iter().enumerate().map(|(i, (p, _))| (normal_path(p), i)).collect();
+        let mut edges = Vec::new();
+        for (from, (p, t)) in
+            files.iter().enumerate().filter(|(_, (p, _))| Language::of(p) == Language::Agent)
+        {
+            if from != 0 && !t.contains("use") {
+                continue;
+            }
+            for item in syntax::agent::parse(MAIN, t).0.items {
+                if let Item::Use(u) = item
+                    && let Some(to) = paths.get(&joined(p, &u.path.value))
+                {
+                    edges.push(Edge { from, to: *to, names: u.names });
+                }
+            }
+        }
+        let mut programs = Programs { edges, shares: HashMap::new() };
+        for i in 0..files.len() {
+            if !programs.shares.contains_key(&i) {
+                for member in programs.around(i, |e| matches!(e.names, UsedNames::All)) {
+                    programs.shares.insert(member, i);
+                }
+            }
+        }
+        programs
+    }
+
+    /// The programs that imports of a kind connect with this one, in their order.
+    fn around(&self, of: usize, follows: impl Fn(&Edge) -> bool) -> Vec<usize> {
+        let mut together = vec![of];
+        let mut next = 0;
+        while let Some(at) = together.get(next).copied() {
+            next += 1;
+            for e in self.edges.iter().filter(|e| (e.from == at || e.to == at) && follows(e)) {
+                let other = if e.from == at { e.to } else { e.from };
+                if !together.contains(&other) {
+                    together.push(other);
+                }
+            }
+        }
+        together.sort_unstable();
+        together
+    }
+
+    fn shared(&self, file: usize, text: &str) -> Meaning {
+        Meaning::Shared(self.shares.get(&file).copied().unwrap_or(file), text.to_string())
+    }
+
+    /// The meaning of a name in a file; `None` if it is one of a file that is not here.
+    fn meaning(&self, file: usize, o: &Occurrence) -> Option<Meaning> {
+        let mut edges = self.edges.iter().filter(|e| e.from == file);
+        if let Some(import) = &o.behind {
+            let is_it = |e: &&Edge| matches!(&e.names, UsedNames::Behind(name) if name.text == *import);
+            return Some(self.shared(edges.find(is_it)?.to, &o.text));
+        }
+        match o.kind {
+            Kind::Renamed => return Some(Meaning::Local(file, o.text.clone())),
+            Kind::Taken => {
+                let has = |e: &&Edge| match &e.names {
+                    UsedNames::These(names) => names.iter().any(|n| n.name.span == o.span),
+                    _ => false,
+                };
+                return Some(self.shared(edges.find(has)?.to, &o.text));
+            }
+            _ => {}
+        }
+        let taken = edges.find_map(|e| match &e.names {
+            UsedNames::These(names) => Some((e.to, names.iter().find(|n| n.local().text == o.text)?)),
+            _ => None,
+        });
+        Some(match taken {
+            Some((_, used)) if used.renamed.is_some() => Meaning::Local(file, o.text.clone()),
+            Some((to, _)) => self.shared(to, &o.text),
+            None => self.shared(file, &o.text),
+        })
+    }
+}
+
 /// Finds the uses of a declaration in its program and in the programs that use it.
 fn in_programs(files: &[Text], offset: usize) -> Option<SameName> {
     let (_, text) = files.first()?;
     let own = Names::of(&syntax::agent::parse(MAIN, text).0);
-    let asked = own.at(offset).filter(|o| !matches!(o.kind, Kind::Variable(_) | Kind::Policy))?.clone();
-    let paths: HashMap<String, usize> =
-        files.iter().enumerate().map(|(i, (p, _))| (normal_path(p), i)).collect();
-    // Which programs hang together.
-    let mut edges: Vec<(usize, usize)> = Vec::new();
-    for (i, (p, t)) in files.iter().enumerate().filter(|(_, (p, _))| Language::of(p) == Language::Agent) {
-        if i != 0 && !t.contains("use") {
-            continue;
-        }
-        let program = syntax::agent::parse(MAIN, t).0;
-        for item in &program.items {
-            if let Item::Use(u) = item
-                && let Some(to) = paths.get(&joined(p, &u.path.value))
-            {
-                edges.push((i, *to));
-            }
-        }
+    let across = |k: Kind| !matches!(k, Kind::Variable(_) | Kind::Policy | Kind::Import);
+    let asked = own.at(offset).filter(|o| across(o.kind))?.clone();
+    let programs = Programs::new(files);
+    let meaning = programs.meaning(0, &asked)?;
+    let named: Vec<(usize, Names)> = programs
+        .around(0, |_| true)
+        .into_iter()
+        .map(|i| (i, Names::of(&syntax::agent::parse(MAIN, &files[i].1).0)))
+        .collect();
+    let mut same: Vec<(usize, &Occurrence)> = Vec::new();
+    for (file, names) in &named {
+        let all = names.all.iter().filter(|o| across(o.kind) && o.text == asked.text);
+        same.extend(
+            all.filter(|o| programs.meaning(*file, o).as_ref() == Some(&meaning)).map(|o| (*file, o)),
+        );
     }
-    let mut together = vec![0usize];
-    let mut next = 0;
-    while let Some(at) = together.get(next).copied() {
-        next += 1;
-        for (a, b) in &edges {
-            let other = if *a == at { *b } else { *a };
-            if (*a == at || *b == at) && !together.contains(&other) {
-                together.push(other);
-            }
-        }
-    }
-    together.sort_unstable();
-    let named: Vec<(usize, Names)> =
-        together.into_iter().map(|i| (i, Names::of(&syntax::agent::parse(MAIN, &files[i].1).0))).collect();
     let called = |k: Kind| matches!(k, Kind::Tool | Kind::Callable);
-    let declares = |kind: Kind| {
-        named.iter().any(|(_, n)| n.all.iter().any(|o| o.declares && o.kind == kind && o.text == asked.text))
-    };
+    let declares = |kind: Kind| same.iter().any(|(_, o)| o.declares && o.kind == kind);
     // A tool that another file declares looks like a task where it is called.
     let both = declares(Kind::Tool) && declares(Kind::Callable);
-    let fits = |k: Kind| k == asked.kind || !both && called(k) && called(asked.kind);
+    // An import names declarations of all kinds, and a value behind one may be of several.
+    let open = |o: &Occurrence| {
+        matches!(o.kind, Kind::Taken | Kind::Renamed) || o.behind.is_some() && o.kind == Kind::Constant
+    };
+    let fits = |o: &Occurrence| {
+        o.kind == asked.kind || !both && called(o.kind) && called(asked.kind) || open(o) || open(&asked)
+    };
     let mut places = Vec::new();
-    for (file, names) in &named {
-        for o in names.all.iter().filter(|o| fits(o.kind) && o.text == asked.text) {
-            let (start, end) = (o.span.start as usize, o.span.end as usize);
-            places.push(Place { file: *file, start, end, declares: o.declares });
-        }
+    for (file, o) in same.iter().filter(|(_, o)| fits(o)) {
+        let (start, end) = (o.span.start as usize, o.span.end as usize);
+        places.push(Place { file: *file, start, end, declares: o.declares });
     }
     let here = places.iter().position(|p| p.file == 0 && p.start == asked.span.start as usize)?;
     Some(SameName { name: asked.text, places, here, fixed: None, word: true })

@@ -5,7 +5,8 @@ use diagnostics::{FileId, Span};
 use std::collections::{HashMap, HashSet};
 use syntax::agent::ast::{
     AgentValue, Args, Block, BodyKind, Callable, ClauseKind, Expr, ExprKind, Field, FlowKind, Item, Name,
-    Pattern, PolicyArg, PolicyRule, Program, Run, Step, StmtKind, Template, TemplatePart, TypeExpr, TypeKind,
+    Pattern, PatternForm, PolicyArg, PolicyRule, Program, Run, Step, StmtKind, Template, TemplatePart,
+    TypeExpr, TypeKind, Use, UsedNames,
 };
 
 /// Kinds of named items.
@@ -21,8 +22,14 @@ pub(crate) enum Kind {
     /// A variable of the item with this number.
     Variable(usize),
     Policy,
-    /// A value for all of the program.
+    /// A value for all of the program. Behind an import, any value or function.
     Constant,
+    /// A file behind a name.
+    Import,
+    /// A name of another file, of any kind, in the braces of an import.
+    Taken,
+    /// The name that it has in this file instead.
+    Renamed,
 }
 
 /// A place with a name.
@@ -32,6 +39,8 @@ pub(crate) struct Occurrence {
     pub(crate) text: String,
     pub(crate) span: Span,
     pub(crate) declares: bool,
+    /// The import behind whose name it stands: `lib` in `lib.classify`.
+    pub(crate) behind: Option<String>,
 }
 
 /// All names of a program, in the order of the text.
@@ -58,6 +67,24 @@ impl Names {
             reviews: Vec::new(),
             calls: Vec::new(),
             generics: HashSet::new(),
+            imports: program
+                .items
+                .iter()
+                .filter_map(|item| match item {
+                    Item::Use(Use { names: UsedNames::Behind(name), .. }) => Some(name.text.clone()),
+                    _ => None,
+                })
+                .collect(),
+            taken: program
+                .items
+                .iter()
+                .filter_map(|item| match item {
+                    Item::Use(Use { names: UsedNames::These(names), .. }) => Some(names),
+                    _ => None,
+                })
+                .flatten()
+                .map(|used| used.local().text.clone())
+                .collect(),
             constants: program
                 .items
                 .iter()
@@ -94,7 +121,13 @@ impl Names {
         for name in calls {
             if names.all.iter().any(|o| o.declares && o.kind == Kind::Callable && o.text == name.text) {
                 let (text, span) = (name.text, name.span);
-                names.all.push(Occurrence { kind: Kind::Callable, text, span, declares: false });
+                names.all.push(Occurrence {
+                    kind: Kind::Callable,
+                    text,
+                    span,
+                    declares: false,
+                    behind: None,
+                });
             }
         }
         // In a call, a tool is meant where no task has the name.
@@ -155,7 +188,9 @@ impl Names {
 
     /// All places of what a place names.
     pub(crate) fn same<'a>(&'a self, as_this: &'a Occurrence) -> impl Iterator<Item = &'a Occurrence> {
-        self.all.iter().chain(&self.inside).filter(move |o| o.kind == as_this.kind && o.text == as_this.text)
+        let is_same =
+            |o: &&Occurrence| o.kind == as_this.kind && o.text == as_this.text && o.behind == as_this.behind;
+        self.all.iter().chain(&self.inside).filter(is_same)
     }
 
     /// Adds the places of the task that the review `step` of a workflow calls by its own name.
@@ -168,6 +203,7 @@ impl Names {
             text: step.to_string(),
             span: Span { start: o.span.end - step.len() as u32, ..o.span },
             declares: false,
+            behind: None,
         }));
     }
 
@@ -204,6 +240,10 @@ struct Walk {
     cases: HashSet<String>,
     /// The types that the `fn` around this place is given.
     generics: HashSet<String>,
+    /// The names of its imports, which no variable has.
+    imports: HashSet<String>,
+    /// The names that it takes out of other files.
+    taken: HashSet<String>,
     /// The names of its constants, which no variable has.
     constants: HashSet<String>,
     /// The tools of the program with the numbers of their items.
@@ -217,7 +257,33 @@ impl Walk {
     }
 
     fn put(&mut self, kind: Kind, text: &str, span: Span, declares: bool) {
-        self.names.all.push(Occurrence { kind, text: text.to_string(), span, declares });
+        let Some((import, name)) = text.split_once('.') else {
+            let text = text.to_string();
+            self.names.all.push(Occurrence { kind, text, span, declares, behind: None });
+            return;
+        };
+        self.put(Kind::Import, import, Span { end: span.start + import.len() as u32, ..span }, false);
+        self.inside(kind, import, name, Span { start: span.end - name.len() as u32, ..span });
+    }
+
+    /// A name behind that of an import.
+    fn inside(&mut self, kind: Kind, import: &str, name: &str, span: Span) {
+        let (text, behind) = (name.to_string(), Some(import.to_string()));
+        self.names.all.push(Occurrence { kind, text, span, declares: false, behind });
+    }
+
+    /// Returns whether the item around this place has bound a variable of this name.
+    fn is_bound(&self, name: &str) -> bool {
+        let here = Kind::Variable(self.item);
+        self.names.all.iter().any(|o| o.declares && o.kind == here && o.text == name)
+    }
+
+    /// The import that an expression names.
+    fn import<'e>(&self, e: &'e Expr) -> Option<&'e str> {
+        match &e.kind {
+            ExprKind::Var(name) if self.imports.contains(name) => Some(name),
+            _ => None,
+        }
     }
 
     fn variable(&mut self, name: &syntax::agent::ast::Name, binds: bool) {
@@ -230,7 +296,16 @@ impl Walk {
 
     fn item(&mut self, item: &Item) {
         match item {
-            Item::Use(_) => {}
+            Item::Use(u) => match &u.names {
+                UsedNames::All => {}
+                UsedNames::Behind(name) => self.add(Kind::Import, name, true),
+                UsedNames::These(names) => {
+                    for used in names {
+                        self.add(Kind::Taken, &used.name, false);
+                        used.renamed.iter().for_each(|n| self.add(Kind::Renamed, n, true));
+                    }
+                }
+            },
             Item::Const(c) => {
                 self.add(Kind::Constant, &c.name, true);
                 c.ty.iter().for_each(|t| self.ty(t));
@@ -457,11 +532,20 @@ impl Walk {
 
     fn run(&mut self, run: &Run) {
         run.ty.iter().for_each(|t| self.ty(t));
-        self.add(Kind::Callable, &run.target, false);
+        let first = match &run.args {
+            Args::Positional(args) => args.first().filter(|e| e.span.end < run.target.span.start),
+            Args::Named(_) => None,
+        };
+        // `lib.task(x)` was read as `task(lib, x)`.
+        match first.and_then(|e| self.import(e)) {
+            Some(import) => self.inside(Kind::Callable, import, &run.target.text, run.target.span),
+            None => self.add(Kind::Callable, &run.target, false),
+        }
         match &run.args {
             Args::Named(args) => args.iter().for_each(|(name, e)| {
                 let (text, span) = (name.text.clone(), name.span);
-                let argument = Occurrence { kind: Kind::Variable(self.item), text, span, declares: false };
+                let kind = Kind::Variable(self.item);
+                let argument = Occurrence { kind, text, span, declares: false, behind: None };
                 self.arguments.push((run.target.text.clone(), argument));
                 self.expr(e);
             }),
@@ -493,6 +577,10 @@ impl Walk {
                 Kind::Case
             } else if self.constants.contains(&name) {
                 Kind::Constant
+            } else if self.imports.contains(&name) {
+                Kind::Import
+            } else if self.taken.contains(&name) && !self.is_bound(&name) {
+                Kind::Constant
             } else {
                 Kind::Variable(self.item)
             };
@@ -503,7 +591,18 @@ impl Walk {
         e.walk(&mut |e| inner.push(e));
         for e in inner {
             match &e.kind {
-                ExprKind::Call(name, _) => self.calls.push(name.clone()),
+                ExprKind::Call(name, args) => {
+                    let first = args.first().filter(|e| e.span.end < name.span.start);
+                    match first.and_then(|e| self.import(e)) {
+                        Some(import) => self.inside(Kind::Callable, import, &name.text, name.span),
+                        None => self.calls.push(name.clone()),
+                    }
+                }
+                ExprKind::Field(of, name) => {
+                    if let Some(import) = self.import(of) {
+                        self.inside(Kind::Constant, import, &name.text, name.span);
+                    }
+                }
                 ExprKind::Lambda(params, body) => params.iter().for_each(|p| self.local(p, &[body])),
                 ExprKind::If(Some(name), _, then, _) => self.local(name, &[then]),
                 ExprKind::Block(lets, value) => {
@@ -532,7 +631,8 @@ impl Walk {
         let short = pattern.fields.iter().filter(|f| f.field.span == f.name.span);
         self.names.shorthands.extend(short.map(|f| f.name.span));
         for v in &pattern.variants {
-            if self.cases.contains(&v.text) {
+            let is_behind = pattern.form == PatternForm::Words && v.text.contains('.');
+            if self.cases.contains(&v.text) || is_behind {
                 self.add(Kind::Case, v, false);
             }
         }
@@ -558,25 +658,7 @@ impl Walk {
 /// The item around a place.
 pub(crate) fn item_at(program: &Program, offset: usize) -> Option<(usize, &Item)> {
     let inside = |s: Span| (s.start as usize..=s.end as usize).contains(&offset);
-    program.items.iter().enumerate().find(|(_, i)| inside(span_of(i)))
-}
-
-/// Returns the place of an item.
-pub(crate) fn span_of(item: &Item) -> Span {
-    match item {
-        Item::Use(i) => i.span,
-        Item::Const(i) => i.span,
-        Item::Import(i) => i.span,
-        Item::Alias(i) => i.span,
-        Item::Enum(i) => i.span,
-        Item::Sum(i) => i.span,
-        Item::Agent(i) => i.span,
-        Item::Tool(i) | Item::Task(i) => i.span,
-        Item::Pipeline(i) | Item::Function(i) => i.span,
-        Item::Workflow(i) => i.span,
-        Item::Test(i) => i.span,
-        Item::Policy(i) => i.span,
-    }
+    program.items.iter().enumerate().find(|(_, i)| inside(i.span()))
 }
 
 /// The name of an item, its place, and its kind.

@@ -14,7 +14,7 @@ use diagnostics::{Applicability, Diagnostic, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use syntax::agent::ast::{Item, Program};
+use syntax::agent::ast::{Item, Program, Use, UsedNames};
 use syntax::agent::keywords::{self, Role};
 
 /// The most declarations that one search finds.
@@ -149,7 +149,7 @@ impl Workspace {
             return Some(Hover { markdown: all.join("\n\n"), range: None });
         }
         if let Some(here) = view.at(offset) {
-            let declared = view.declaration(offset)?;
+            let Some(declared) = view.declaration(offset) else { return self.hover_across(&view, offset) };
             let mut markdown = format!("```agent\n{}\n```", view.header(declared));
             if let Some(bound) =
                 findings.bounds().into_iter().find(|b| here.kind == Kind::Callable && b.name == here.text)
@@ -170,6 +170,56 @@ impl Workspace {
         Some(Hover { markdown, range: found.span.map(range_of) })
     }
 
+    /// The head of a declaration of another file.
+    fn hover_across(&self, view: &View<'_>, offset: usize) -> Option<Hover> {
+        let (files, same) = self.across(view, offset)?;
+        let (here, declared) = (same.places.get(same.here)?, same.places.iter().find(|p| p.declares)?);
+        let (path, text) = files.get(declared.file)?;
+        let other = View::new(path, text);
+        let header = other.header(other.at(declared.start)?);
+        Some(Hover { markdown: format!("```agent\n{header}\n```"), range: Some(here.start..here.end) })
+    }
+
+    /// Names of an imported file: behind its name, or in the braces of the import. `None` elsewhere.
+    fn names_behind(&self, view: &View<'_>, offset: usize) -> Option<Vec<Completion>> {
+        let before = view.text.get(..offset)?.trim_end_matches(is_word);
+        let imports = view.program.iter().flat_map(|p| &p.items).filter_map(|item| match item {
+            Item::Use(u) => Some(u),
+            _ => None,
+        });
+        let mut imports = imports;
+        let path = match before.strip_suffix('.') {
+            Some(before) => {
+                let word = &before[before.trim_end_matches(is_word).len()..];
+                imports.find_map(|u| match &u.names {
+                    UsedNames::Behind(name) if name.text == word => Some(&u.path.value),
+                    _ => None,
+                })?
+            }
+            None => {
+                let inside = |u: &&Use| {
+                    matches!(u.names, UsedNames::These(_))
+                        && (u.path.span.end as usize..u.span.end as usize).contains(&offset)
+                };
+                &imports.find(inside)?.path.value
+            }
+        };
+        let texts = used(view.path, view.text, &[path.as_str()], &self.unsaved(), &*self.around);
+        let other = View::new(view.path, texts.first()?);
+        let declared = other.names.iter().flat_map(|n| &n.all).filter(|o| o.declares);
+        let named = declared.filter_map(|o| {
+            let kind = match o.kind {
+                Kind::Type | Kind::Case => CompletionKind::Type,
+                Kind::Agent => CompletionKind::Agent,
+                Kind::Tool | Kind::Callable => CompletionKind::Function,
+                Kind::Constant => CompletionKind::Variable,
+                Kind::Variable(_) | Kind::Policy | Kind::Import | Kind::Taken | Kind::Renamed => return None,
+            };
+            Some(Completion { detail: Some(other.header(o)), ..Completion::new(o.text.as_str(), kind) })
+        });
+        Some(named.collect())
+    }
+
     /// Texts that may stand at a place.
     pub fn completion(&self, path: &str, offset: usize) -> Vec<Completion> {
         let Some(view) = self.view(path) else { return Vec::new() };
@@ -177,7 +227,11 @@ impl Workspace {
             Language::Config | Language::Python => {
                 config_symbols::completion(view.path, view.text, offset, || self.world(&view))
             }
-            Language::Agent | Language::Lam => view.completion(offset),
+            Language::Agent => {
+                let behind = self.names_behind(&view, offset);
+                behind.unwrap_or_else(|| view.completion(offset))
+            }
+            Language::Lam => view.completion(offset),
         }
     }
 
@@ -259,7 +313,9 @@ impl Workspace {
                 Kind::Type | Kind::Case => TokenKind::Type,
                 Kind::Agent => TokenKind::Agent,
                 Kind::Tool | Kind::Callable | Kind::Policy => TokenKind::Function,
-                Kind::Variable(_) | Kind::Constant => TokenKind::Variable,
+                Kind::Variable(_) | Kind::Constant | Kind::Import | Kind::Taken | Kind::Renamed => {
+                    TokenKind::Variable
+                }
             };
             Token { range: range_of(o.span), kind, declares: o.declares }
         };
@@ -311,7 +367,14 @@ impl Workspace {
             .collect();
         let mut declared = vec![view.text.clone()];
         declared.extend(used(view.path, view.text, &uses, &self.unsaved(), &*self.around));
-        calls::signatures(view.text, offset, &declared)
+        let imports: Vec<&str> = view
+            .names
+            .iter()
+            .flat_map(|n| &n.all)
+            .filter(|o| o.declares && o.kind == Kind::Import)
+            .map(|o| o.text.as_str())
+            .collect();
+        calls::signatures(view.text, offset, &declared, &imports)
     }
 
     /// The parts of a program that can be folded, in the order of the text.
@@ -393,7 +456,8 @@ impl Workspace {
 
     /// Returns the symbol at a place, if other files may refer to it.
     fn across(&self, view: &View<'_>, offset: usize) -> Option<(Vec<Text>, SameName)> {
-        if view.at(offset).is_some_and(|o| matches!(o.kind, Kind::Variable(_) | Kind::Policy)) {
+        let local = |o: &Occurrence| matches!(o.kind, Kind::Variable(_) | Kind::Policy | Kind::Import);
+        if view.at(offset).is_some_and(local) {
             return None;
         }
         let files = self.world(view);
@@ -465,7 +529,7 @@ impl<'a> View<'a> {
             (_, Some((_, Item::Pipeline(p)))) => Span { end: p.result.span.end, ..p.span },
             (_, Some((_, Item::Workflow(w)))) => Span { end: w.result.span.end, ..w.span },
             (_, Some((_, Item::Tool(c) | Item::Task(c)))) => Span { end: c.body.span.start, ..c.span },
-            (_, Some((_, item))) => names::span_of(item),
+            (_, Some((_, item))) => item.span(),
         };
         let text = self.text.get(range_of(span)).unwrap_or("").trim();
         text.chars().take(MAX_HEADER).collect()
@@ -476,7 +540,7 @@ impl<'a> View<'a> {
         let symbol = |item: &Item| {
             let (name, span, kind) = names::title(item);
             let name = if name.is_empty() { "?".into() } else { name };
-            Symbol { name, kind, range: range_of(names::span_of(item)), name_range: range_of(span) }
+            Symbol { name, kind, range: range_of(item.span()), name_range: range_of(span) }
         };
         items.map(symbol).collect()
     }
@@ -520,7 +584,9 @@ impl<'a> View<'a> {
                     Kind::Type | Kind::Case => Type,
                     Kind::Agent => Agent,
                     Kind::Tool | Kind::Callable | Kind::Policy => Function,
-                    Kind::Variable(_) | Kind::Constant => Variable,
+                    Kind::Variable(_) | Kind::Constant | Kind::Import | Kind::Taken | Kind::Renamed => {
+                        Variable
+                    }
                 };
                 if !seen.contains(&(o.text.as_str(), kind)) {
                     seen.push((&o.text, kind));

@@ -40,6 +40,9 @@
 (import name: (identifier) @function)
 (call function: (identifier) @function)
 (run target: (identifier) @function)
+(path import: (identifier) @module)
+(path_type import: (identifier) @module)
+(use name: (identifier) @module)
 (try kind: (identifier) @keyword)
 (parameter name: (identifier) @variable.parameter)
 

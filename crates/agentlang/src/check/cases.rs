@@ -118,7 +118,8 @@ impl Checker<'_> {
     /// Adds how a value of these cases is written, where something else stands.
     pub(super) fn meant_case(&self, d: Diagnostic, e: &Expr, cases: &[(Name, Type)]) -> Diagnostic {
         let written = |name: &str| {
-            self.decls.types.cases.get(name).map_or_else(|| name.to_string(), |case| case.written(name))
+            let case = self.decls.types.case_of(cases, name);
+            case.map_or_else(|| name.to_string(), |(name, case)| case.written(name))
         };
         if let ExprKind::Str(text) = &e.kind
             && let Some((name, payload)) = cases.iter().find(|(n, _)| **n == **text)
@@ -127,7 +128,7 @@ impl Checker<'_> {
             return match payload {
                 Type::Null => d.fix(Fix {
                     span: e.span,
-                    replacement: name.to_string(),
+                    replacement: written(name),
                     applicability: Applicability::Unsafe,
                 }),
                 _ => d,
@@ -141,7 +142,7 @@ impl Checker<'_> {
     pub(super) fn by_match(&self, cases: &[(Name, Type)], field: &str) -> String {
         let with = cases
             .iter()
-            .find(|(n, _)| self.decls.types.cases.get(&**n).is_some_and(|case| case.field(field).is_some()));
+            .find(|(n, _)| self.decls.types.case_of(cases, n).is_some_and(|(_, c)| c.field(field).is_some()));
         match with {
             Some((name, _)) => {
                 format!(

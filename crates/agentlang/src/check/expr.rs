@@ -516,7 +516,13 @@ impl Checker<'_> {
         if let Some(t) = literals.filter(|t| t.variants.iter().any(|v| **v == *s)) {
             return Type::Enum(t.clone());
         }
-        if let Some((found, _)) = self.decls.types.variants.get(s) {
+        // Files with names of their own have variants of their own.
+        if let Some(Type::Enum(t)) = present(want)
+            && t.variants.iter().any(|v| **v == *s)
+        {
+            return Type::Enum(t.clone());
+        }
+        if let Some((found, _)) = self.decls.types.variant(self.scopes.group(span.file), s) {
             return Type::Enum(found.clone());
         }
         let wanted = match want {
@@ -603,7 +609,7 @@ impl Checker<'_> {
             None if self.decls.callable(name).is_some() => {
                 d.help(format!("`{name}` is called in a statement of its own: `let x = {name}(…);`"))
             }
-            None if self.decls.types.variants.contains_key(name) => {
+            None if self.decls.types.variant(self.scopes.group(span.file), name).is_some() => {
                 d.help(format!("the variants of an enum are written as strings: `\"{name}\"`"))
             }
             None => d.help(format!("bind it first: `let {name} = …;`")),

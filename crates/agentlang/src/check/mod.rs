@@ -22,6 +22,7 @@ use super::decls::{ActionKind, CallableKind, Decls, Signature};
 use super::exits::ExitTable;
 use super::generics;
 use super::recursion::{self, Descent};
+use super::scopes::Scopes;
 use super::types::{certain, show, unconditional};
 use core_ir::Type;
 use diagnostics::{Applicability, Diagnostic, Fix, Span};
@@ -60,6 +61,8 @@ pub(super) struct Facts {
     pub(super) narrowed: HashMap<Span, Type>,
     /// The names in expressions that are cases of sum types.
     pub(super) cases: HashSet<Span>,
+    /// The case of which each pattern of one name is, by the place of the name.
+    pub(super) patterns: HashMap<Span, String>,
     /// The values of `match`es that are texts, or numbers.
     pub(super) matched_literals: HashMap<Span, PatternForm>,
 }
@@ -69,10 +72,12 @@ pub(super) fn check(
     program: &ast::Program,
     decls: &Decls,
     exits: &ExitTable,
+    scopes: &Scopes,
     out: &mut Vec<Diagnostic>,
 ) -> Facts {
     let mut c = Checker {
         decls,
+        scopes,
         exits,
         out,
         facts: Facts::default(),
@@ -165,7 +170,7 @@ pub(super) fn suggest(d: Diagnostic, near: &str) -> Diagnostic {
 }
 
 /// A repair that takes something away that does nothing.
-fn removal(span: Span) -> Fix {
+pub(super) fn removal(span: Span) -> Fix {
     Fix { span, replacement: String::new(), applicability: Applicability::Safe }
 }
 
@@ -178,6 +183,7 @@ pub(super) fn duplicate(what: &str, name: &ast::Name, first: Span) -> Diagnostic
 
 struct Checker<'a> {
     decls: &'a Decls,
+    scopes: &'a Scopes,
     exits: &'a ExitTable,
     out: &'a mut Vec<Diagnostic>,
     facts: Facts,

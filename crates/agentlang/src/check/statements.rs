@@ -647,9 +647,13 @@ impl Checker<'_> {
     /// The variables that the fields of a pattern bind, with their types.
     fn fields_of<'e>(&mut self, matched: &Matched, pattern: &'e ast::Pattern) -> Vec<(&'e ast::Name, Type)> {
         let case = match (&pattern.variants[..], matched) {
-            ([only], Matched::Sum(_)) => self.decls.types.cases.get(&only.text),
+            ([only], Matched::Sum(all)) => self.decls.types.case_of(all, &only.text),
             _ => None,
         };
+        if let (Some((name, _)), [only]) = (case, &pattern.variants[..]) {
+            self.facts.patterns.insert(only.span, name.to_string());
+        }
+        let case = case.map(|(_, case)| case);
         if let Some(first) = pattern.fields.first()
             && !matches!(matched, Matched::Unknown)
             && (pattern.variants.is_empty() || !matches!(matched, Matched::Sum(_)))
@@ -691,8 +695,8 @@ impl Checker<'_> {
         let (all, name): (Vec<&str>, String) = match matched {
             Matched::Enum(t) => (t.variants.iter().map(|v| &**v).collect(), t.name.to_string()),
             Matched::Sum(all) => {
-                let sum = all.first().and_then(|(n, _)| self.decls.types.cases.get(&**n));
-                (all.iter().map(|(n, _)| &**n).collect(), sum.map_or(String::new(), |c| c.of.clone()))
+                let sum = all.first().and_then(|(n, _)| self.decls.types.case_of(all, n));
+                (all.iter().map(|(n, _)| &**n).collect(), sum.map_or(String::new(), |(_, c)| c.of.clone()))
             }
             Matched::Numbers(all) => (all.iter().map(String::as_str).collect(), all.join(" | ")),
             Matched::Any(form) => {

@@ -12,6 +12,7 @@ use super::taint::Taint;
 use super::{Callable, REPAIR, SurfaceLowering};
 use crate::decls::{ActionKind, AgentDecl, Budget, Memory, Offer, Param, Signature, remember_tool};
 use crate::functions::Operation;
+use crate::scopes::declared_name;
 use crate::types::certain;
 use core_ir::{
     Bound, BoundOrigin, Branch, Catches, Data, EffectClass, IfSugar, KeyDecl, LabelSpec, ModelParams, Name,
@@ -265,7 +266,7 @@ impl SurfaceLowering<'_> {
             _ => self.plain_prompt(s, at),
         };
         let system = self.instructions(decl, t.body.system.as_ref().map(|own| (own, s)));
-        let params = self.params(agent, decl, s.result.clone(), &s.name.text);
+        let params = self.params(agent, decl, s.result.clone(), declared_name(&s.name.text));
         let body = self.carried_out(system, prompt, params, agent, decl, at);
         let body = self.b.let_in(bindings, body, at);
         self.b.abs(args, None, body, at)
@@ -598,7 +599,8 @@ impl SurfaceLowering<'_> {
 
     /// The prompt of an agent task that has none: its name and its arguments.
     pub(super) fn plain_prompt(&mut self, s: &Signature, at: Span) -> TermId {
-        let mut parts = vec![self.b.lit(&*format!("Carry out the task `{}`.", s.name.text), at)];
+        let mut parts =
+            vec![self.b.lit(&*format!("Carry out the task `{}`.", declared_name(&s.name.text)), at)];
         for p in &s.params {
             parts.push(self.b.lit(&*format!("\n\n{}:\n", p.name.text), at));
             let mut value = self.variable(&p.name.text, at);

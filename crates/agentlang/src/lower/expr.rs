@@ -4,6 +4,7 @@ use super::taint::Taint;
 use super::{REPAIR, SurfaceLowering};
 use crate::decls::{CallableKind, Signature};
 use crate::functions::{self, MapOperation, Operation};
+use crate::scopes::declared_name;
 use crate::types::unconditional;
 use core_ir::{
     Bound, Branch, Catches, Data, IfSugar, ModelParams, Name, Num, Prim, Term, TermId, ToolId, Type,
@@ -375,7 +376,7 @@ impl SurfaceLowering<'_> {
                 let case = self.c.decls.types.cases.get(name);
                 match case.is_some_and(|c| !c.fields().is_empty()) {
                     true => self.construct(&ast::Name { text: name.clone(), span: at }, &[], at),
-                    false => self.b.add(Term::Tag(name.as_str().into(), None), at),
+                    false => self.b.add(Term::Tag(declared_name(name).into(), None), at),
                 }
             }
             ExprKind::Var(name) => self.variable(name, at),
@@ -543,7 +544,7 @@ impl SurfaceLowering<'_> {
             }
         }
         let payload = self.b.add(Term::Record(all), at);
-        self.b.add(Term::Tag(name.text.as_str().into(), Some(payload)), at)
+        self.b.add(Term::Tag(declared_name(&name.text).into(), Some(payload)), at)
     }
 
     /// A field. One that may be absent is null if it is.

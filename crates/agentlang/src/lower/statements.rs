@@ -425,7 +425,10 @@ impl SurfaceLowering<'_> {
     /// Variables for the fields that a pattern binds, taken from the payload of the case.
     pub(super) fn fields_of(&mut self, pattern: &ast::Pattern, payload: &Name) -> Vec<(Name, TermId)> {
         let decls = self.c.decls;
-        let case = pattern.variants.first().and_then(|v| decls.types.cases.get(&v.text));
+        let case = pattern.variants.first().and_then(|v| match self.c.facts.patterns.get(&v.span) {
+            Some(name) => decls.types.cases.get(name),
+            None => decls.types.tagged(&v.text),
+        });
         let mut bindings = Vec::new();
         for f in &pattern.fields {
             let optional =
@@ -474,10 +477,10 @@ impl SurfaceLowering<'_> {
         at: Span,
         branches: &mut Vec<Branch>,
     ) -> Option<(Name, TermId)> {
-        let cases = &self.c.decls.types.cases;
+        let types = &self.c.decls.types;
         // A text, as a variant of an enum is, and a number have no payload.
         let literal = self.c.facts.matched_literals.contains_key(&of.span);
-        let is_case = |v: &ast::Name| !literal && cases.contains_key(&v.text);
+        let is_case = |v: &ast::Name| !literal && types.tagged(&v.text).is_some();
         let binder = |lower: &mut Self, v: &ast::Name| is_case(v).then(|| lower.b.fresh("payload"));
         let tag = |v: &ast::Name| match pattern.form {
             PatternForm::Numbers => number(&v.text).into(),

@@ -173,3 +173,94 @@ proptest! {
         codes(&text.into_iter().collect::<String>());
     }
 }
+
+/// Imports that no one would write: many files in a row and in a cycle, many aliases of one, and names that
+/// are words of the language.
+#[test]
+fn imports_of_many_files_and_names() {
+    let codes_of = |text: &str| -> Vec<&'static str> {
+        let mut codes: Vec<_> = crate::suite::found_in(text).2.iter().map(|d| d.code).collect();
+        codes.dedup();
+        codes
+    };
+    // A chain of files, each behind a name of the one before.
+    let file =
+        |i: usize| format!("-- f{i}.agent\nuse \"f{}.agent\" as next;\nconst N = next.N + {i};\n", i + 1);
+    let chain: String = (0..400).map(file).collect();
+    assert_eq!(codes_of(&format!("{chain}-- f400.agent\nconst N = 1;\n")), [""; 0]);
+    // The last one imports the first.
+    assert!(codes_of(&format!("{chain}-- f400.agent\nuse \"f0.agent\" {{ N }};\n")).contains(&"A084"));
+    // A file that imports itself, and two that take each other's names.
+    assert!(codes_of("-- a.agent\nuse \"a.agent\" as a;\nconst N = 1;\n").contains(&"A084"));
+    let both = "-- a.agent\nuse \"b.agent\" { B };\nconst A = B;\n-- b.agent\nuse \"a.agent\" { A };\nconst B = A;\n";
+    assert!(codes_of(both).contains(&"A084"));
+    // Many imports of one large file.
+    let lib: String = (0..3_000).map(|i| format!("const C{i} = {i};\n")).collect();
+    let taken: String = (0..3_000).map(|i| format!("C{i} as D{i}, ")).collect();
+    let used: String = (0..3_000)
+        .map(|i| format!(" + D{i}"))
+        .collect::<Vec<_>>()
+        .chunks(100)
+        .enumerate()
+        .map(|(i, c)| format!("const S{i} = 0{};\n", c.concat()))
+        .collect();
+    assert_eq!(
+        codes_of(&format!("-- a.agent\nuse \"b.agent\" {{ {taken} }};\n{used}-- b.agent\n{lib}")),
+        [""; 0]
+    );
+    // Of a file that is not there, only that is said.
+    let gone = "-- a.agent\nuse \"gone.agent\" as gone;\nuse \"gone.agent\" { N, t, T };\nconst M = gone.N + N;\n\
+        pipeline p(x: T, y: gone.T) -> Number { let a = gone.t(x); let b = t(x) by gone.a; return gone.f(a, y); }\n";
+    assert_eq!(codes_of(gone), ["A085"]);
+    // Words of the language that may be names, and words that may not.
+    let words = "-- a.agent\nuse \"b.agent\" as run;\nuse \"b.agent\" { match as by };\n\
+        pipeline p(x: String) -> String { let a = run.match(x); let b = by(a); return b; }\n\
+        -- b.agent\ntask match(x: String) -> String {}\n";
+    assert_eq!(codes_of(words), [""; 0]);
+    assert_eq!(codes_of("-- a.agent\nuse \"b.agent\" as let;\n-- b.agent\nconst N = 1;\n")[0], "A013");
+    // Neither is a half of an import.
+    for half in [
+        "use \"b.agent\" as",
+        "use \"b.agent\" {",
+        "use \"b.agent\" { as }",
+        "use \"b.agent\" {};",
+        "use \"b.agent\" as a { N };",
+    ] {
+        assert!(!codes_of(&format!("-- a.agent\n{half}\n-- b.agent\nconst N = 1;\n")).is_empty(), "{half}");
+    }
+}
+
+/// A file that two others import is one of the program, with one set of names.
+#[test]
+fn a_shared_file_has_one_meaning() {
+    let text = "-- a.agent\nuse \"types.agent\";\nuse \"lib.agent\" as lib;\n\
+        pipeline p(level: Level) -> Level { return lib.up(level); }\n\
+        -- lib.agent\nuse \"types.agent\";\nfn up(level: Level) -> Level { let up = level; return up; }\nfn helper() -> Number { 1 }\n\
+        -- types.agent\nenum Level { low, high }\n";
+    assert!(crate::suite::found_in(text).2.is_empty());
+    // The names of `lib.agent` are none of the other files.
+    let other = text.replace("return lib.up(level)", "let n = helper(); return level");
+    let found = crate::suite::found_in(&other).2;
+    assert_eq!(found.iter().map(|d| d.code).collect::<Vec<_>>(), ["A113", "A032"]);
+    // A tool of each of two files has a handler of its own name.
+    let tools = "-- a.agent\nuse \"b.agent\" as b;\ntool find(x: String) -> String reads {}\n\
+        pipeline p(x: String) -> String { let y = find(x); let z = b.find(y); return z; }\n\
+        -- b.agent\ntool find(x: String) -> String reads {}\n";
+    let found = crate::suite::found_in(tools).2;
+    assert_eq!(
+        found.iter().map(|d| (d.code, d.help[0].as_str())).collect::<Vec<_>>(),
+        [(
+            "A028",
+            "their handlers would be ambiguous; give one another name after its result type: `as \"other_find\"`"
+        )]
+    );
+    let renamed = tools.replace(
+        "-- b.agent\ntool find(x: String) -> String",
+        "-- b.agent\ntool find(x: String) -> String as \"find_b\"",
+    );
+    let (_, module, found) = crate::suite::found_in(&renamed);
+    assert!(found.is_empty(), "{found:?}");
+    let mut names: Vec<String> = module.unwrap().tools().iter().map(|t| t.name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["find", "find_b"]);
+}

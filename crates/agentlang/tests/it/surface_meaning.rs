@@ -1082,7 +1082,48 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         _ => message,
     });
     assert_eq!(found, expected, "{text}");
+    for (lib, main) in split(&text) {
+        let (_, module, diagnostics) =
+            crate::suite::found_in(&format!("-- main.agent\n{main}\n-- lib.agent\n{lib}"));
+        let module = module.unwrap_or_else(|| panic!("{diagnostics:?}\n{main}"));
+        let code = module.lower(module.pipeline("p").unwrap()).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
+        assert_eq!(run(code, &input).map_err(|m| plain(&m)), found, "{main}");
+    }
     Some(())
+}
+
+/// The program in two files: its last pipeline imports what is above it by names, and behind a name.
+fn split(text: &str) -> Vec<(String, String)> {
+    const NAMES: &[&str] = &[
+        "K", "J", "V", "Small", "W", "L", "Leaf", "Node", "U", "P", "Q", "t", "twice", "pick", "lit",
+        "weight", "leaves", "add", "sub", "down",
+    ];
+    let (above, main) = text.split_at(text.find("pipeline p(").unwrap());
+    // The strings that are variants of an enum are those of the file in which it is.
+    let (enums, lib): (Vec<&str>, Vec<&str>) = above.lines().partition(|l| l.starts_with("enum"));
+    let (enums, lib) = (enums.join("\n"), lib.join("\n"));
+    let taken = format!("use \"lib.agent\" {{ {} }};\n{enums}\n{main}", NAMES.join(", "));
+    let mut behind = format!("use \"lib.agent\" as lib;\n{enums}\n");
+    let tokens = syntax::agent::lex(diagnostics::FileId(0), main, 0, main.len()).tokens;
+    let mut end = 0;
+    let word = |i: usize| tokens.get(i).map_or("", |t| &main[t.start as usize..t.end as usize]);
+    for (i, t) in tokens.iter().enumerate() {
+        behind.push_str(&main[end..t.start as usize]);
+        // A variable may have the name of the task.
+        let is_variable = word(i) == "t" && !matches!(word(i + 1), "(" | "with");
+        if NAMES.contains(&word(i)) && !is_variable && word(i + 1) != ":" && (i == 0 || word(i - 1) != ".") {
+            behind.push_str("lib.");
+        }
+        behind.push_str(word(i));
+        end = t.end as usize;
+    }
+    // Holes of strings are no tokens, and what stands before the dot of a method is its argument.
+    let is_method = |i: usize| word(i) == "." && NAMES.contains(&word(i + 1));
+    let mut all = vec![(lib.clone(), taken)];
+    if !main.contains("f\"") && !(0..tokens.len()).any(is_method) {
+        all.push((lib, behind));
+    }
+    all
 }
 
 fn programs() -> u32 {

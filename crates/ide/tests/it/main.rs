@@ -5,4 +5,5 @@
     reason = "tests read fixtures and report what they measured"
 )]
 
+mod imports;
 mod metamorphic;

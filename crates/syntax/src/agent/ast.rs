@@ -11,7 +11,8 @@ use diagnostics::Span;
 /// The greatest height of an expression, and how deep blocks, types and brackets nest at most.
 pub const MAX_HEIGHT: u32 = 256;
 
-/// A name where it is written. The text is empty if a name was missing there.
+/// A name where it is written. The text is empty if a name was missing there. A name behind that of an import
+/// is one with it: `lib.classify`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// Its text.
@@ -89,7 +90,7 @@ pub struct Program {
 /// A declaration.
 #[derive(Clone, Debug)]
 pub enum Item {
-    /// `use "path";`
+    /// `use "path";`, `use "path" as name;` or `use "path" { … };`
     Use(Use),
     /// `use crew "path" as name(…) -> type;`
     Import(Import),
@@ -119,13 +120,62 @@ pub enum Item {
     Policy(PolicyBlock),
 }
 
-/// `use "path";`
+impl Item {
+    /// Place of the declaration.
+    pub fn span(&self) -> Span {
+        match self {
+            Item::Use(i) => i.span,
+            Item::Const(i) => i.span,
+            Item::Import(i) => i.span,
+            Item::Alias(i) => i.span,
+            Item::Enum(i) => i.span,
+            Item::Sum(i) => i.span,
+            Item::Agent(i) => i.span,
+            Item::Tool(i) | Item::Task(i) => i.span,
+            Item::Pipeline(i) | Item::Function(i) => i.span,
+            Item::Workflow(i) => i.span,
+            Item::Test(i) => i.span,
+            Item::Policy(i) => i.span,
+        }
+    }
+}
+
+/// `use "path";`, `use "path" as name;` or `use "path" { name, name as other };`
 #[derive(Clone, Debug)]
 pub struct Use {
     /// The path.
     pub path: StrLit,
+    /// Names of the file that this one has, and how.
+    pub names: UsedNames,
     /// The declaration.
     pub span: Span,
+}
+
+/// See [`Use`].
+#[derive(Clone, Debug)]
+pub enum UsedNames {
+    /// All of them, as they are.
+    All,
+    /// `as name`: all of them, behind `name.`.
+    Behind(Name),
+    /// `{ name, name as other }`: these.
+    These(Vec<UsedName>),
+}
+
+/// `name` or `name as other` in a [`Use`].
+#[derive(Clone, Debug)]
+pub struct UsedName {
+    /// Name in the imported file.
+    pub name: Name,
+    /// Name in this file, if it is another one.
+    pub renamed: Option<Name>,
+}
+
+impl UsedName {
+    /// Name in this file.
+    pub fn local(&self) -> &Name {
+        self.renamed.as_ref().unwrap_or(&self.name)
+    }
 }
 
 /// `use crew "path" "unit" as name(…) -> type;`: something that a configuration of another framework defines,

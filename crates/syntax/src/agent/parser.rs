@@ -551,10 +551,11 @@ impl Parser<'_> {
         let Some(word) = self.word_ahead(0) else { return false };
         token.first_on_line
             && match word {
-                "use" | "test" => self.peek(1).token == Token::Str,
+                "test" => self.peek(1).token == Token::Str,
+                "use" => self.peek(1).token == Token::Str || self.peek(2).token == Token::Str,
                 // `policy NAME` is about a tool or a parameter.
                 "policy" => matches!(self.peek(1).token, Token::Punct("{")),
-                "tool" if self.in_policy && matches!(self.peek(2).token, Token::Punct("{")) => false,
+                "tool" if self.in_policy && matches!(self.peek(2).token, Token::Punct("{" | ".")) => false,
                 "agent" => {
                     self.peek(1).token == Token::Word && matches!(self.peek(2).token, Token::Punct("{"))
                 }
@@ -897,7 +898,9 @@ impl Parser<'_> {
                 ("class" | "struct" | "interface" | "record" | "dataclass", _) => {
                     d.help("a record type is `type Name = Obj{ field: Type };`")
                 }
-                ("import" | "from" | "require" | "include", _) => d.help("write `use \"file.agent\";`"),
+                ("import" | "from" | "require" | "include", _) => {
+                    d.help("write `use \"file.agent\";`, or `use \"file.agent\" { name };` for some names")
+                }
                 ("let" | "var" | "val" | "final" | "static", _) => {
                     d.help("a value for all of the program is `const NAME = …;`; other values stand in a pipeline")
                 }
@@ -919,8 +922,9 @@ impl Parser<'_> {
             "use" if self.now() == Token::Word => self.import(start),
             "use" => {
                 let path = self.string("the path of a file in quotes after `use`")?;
-                self.semicolon("the path")?;
-                Some(Item::Use(Use { path, span: self.since(start) }))
+                let names = self.used_names()?;
+                self.semicolon("the import")?;
+                Some(Item::Use(Use { path, names, span: self.since(start) }))
             }
             "const" => {
                 let name = self.name("a name after `const`")?;
@@ -1087,6 +1091,45 @@ impl Parser<'_> {
         }
         self.semicolon("the last case")?;
         Some(Item::Sum(Sum { name, cases, span: self.since(start) }))
+    }
+
+    /// What a file has of the one that it imports, after the path.
+    fn used_names(&mut self) -> Option<UsedNames> {
+        let open = self.here();
+        if self.eat_word("as") {
+            return Some(UsedNames::Behind(self.name("a name after `as`")?));
+        }
+        if !self.eat("{") {
+            return Some(UsedNames::All);
+        }
+        let (names, span) = self.list(open, "}", "this import", |p| {
+            let name = p.name("a name that the file declares")?;
+            let renamed = if p.eat_word("as") { Some(p.name("a name after `as`")?) } else { None };
+            Some(UsedName { name, renamed })
+        });
+        if names.is_empty() {
+            let d = Diagnostic::error("A015", "an import of nothing", span)
+                .help("name what the file declares, or leave the braces out");
+            self.report(d);
+        }
+        Some(UsedNames::These(names))
+    }
+
+    /// A name, perhaps behind that of an import: `lib.classify`.
+    fn path_name(&mut self, what: &str) -> Option<Name> {
+        let name = self.name(what)?;
+        Some(self.behind(name))
+    }
+
+    /// The name behind a dot together with the one before it.
+    fn behind(&mut self, name: Name) -> Name {
+        if !self.at(".") || self.peek(1).token != Token::Word {
+            return name;
+        }
+        self.bump();
+        let token = self.bump();
+        let text = format!("{}.{}", name.text, self.text_of(token));
+        Name { text, span: self.since(name.span) }
     }
 
     /// Parses an import after `use`.
@@ -1367,7 +1410,7 @@ impl Parser<'_> {
             "max_tokens" => self.whole("a whole number of tokens").map(AgentValue::MaxTokens),
             "talk" => self.name("`conversation`, `text` or `actions`").map(AgentValue::Talk),
             "tools" | "final_tools" => self.expect("[", "and the names of tools").then(|| {
-                let (names, span) = self.list(open, "]", "the tools", |p| p.name("the name of a tool"));
+                let (names, span) = self.list(open, "]", "the tools", |p| p.path_name("the name of a tool"));
                 match &*name.text {
                     "tools" => AgentValue::Tools(names, span),
                     _ => AgentValue::FinalTools(names, span),
@@ -1472,7 +1515,11 @@ impl Parser<'_> {
                     self.bump();
                     condition = Some(self.expr());
                 }
-                Token::Word => args.push(PolicyArg::Word(self.key("a word of the rule")?)),
+                Token::Word => {
+                    let word = self.key("a word of the rule")?;
+                    let word = if key.text == "tool" { self.behind(word) } else { word };
+                    args.push(PolicyArg::Word(word));
+                }
                 Token::Str => args.push(PolicyArg::Text(self.string_token())),
                 Token::Number => args.push(PolicyArg::Number(self.number("a number")?)),
                 Token::Punct("[" | "{") => args.push(PolicyArg::Value(self.expr())),
@@ -1490,7 +1537,7 @@ impl Parser<'_> {
     }
 
     fn offered(&mut self) -> Option<Offered> {
-        let name = self.name("the name of an agent, task or pipeline")?;
+        let name = self.path_name("the name of an agent, task or pipeline")?;
         let called = match self.eat_word("as") {
             true => Some(self.string("what the model knows it as, in quotes")?),
             false => None,
@@ -1574,9 +1621,9 @@ impl Parser<'_> {
         if self.eat_word("stage") {
             let name = self.name("a name after `stage`")?;
             self.expect("=", "after the name of the stage").then_some(())?;
-            let agent = self.name("the name of an agent")?;
+            let agent = self.path_name("the name of an agent")?;
             self.expect_word("does", "after the agent").then_some(())?;
-            let task = self.name("the name of a task")?;
+            let task = self.path_name("the name of a task")?;
             let open = self.here();
             self.expect("(", "and the arguments").then_some(())?;
             let (args, _) = self.list(open, ")", "the arguments", |p| p.element());
@@ -1586,14 +1633,14 @@ impl Parser<'_> {
         if self.eat_word("review") {
             let name = self.name("a name after `review`")?;
             self.expect("=", "after the name of the review").then_some(())?;
-            let reviewer = self.name("the name of an agent")?;
+            let reviewer = self.path_name("the name of an agent")?;
             self.expect_word("checks", "after the agent").then_some(())?;
             let subject = self.name("the name of a stage")?;
             self.expect_word("revise", "after what is checked").then_some(())?;
             self.expect_word("with", "after `revise`").then_some(())?;
-            let reviser = self.name("the name of an agent")?;
+            let reviser = self.path_name("the name of an agent")?;
             self.expect_word("using", "after the agent").then_some(())?;
-            let task = self.name("the name of a task")?;
+            let task = self.path_name("the name of a task")?;
             self.expect_word("max_rounds", "after the task").then_some(())?;
             let max_rounds = self.whole("a whole number of rounds")?;
             self.semicolon("the review")?;
@@ -1671,7 +1718,7 @@ impl Parser<'_> {
             let (fields, _) = self.list(open, "}", "this type", |p| p.field("the name of a field", false));
             return Some(TypeKind::Obj(fields));
         }
-        let name = self.name("a type")?;
+        let name = self.path_name("a type")?;
         let generic = match &*name.text {
             "List" | "Option" => true,
             "Map" if self.at("[") || self.at("<") => return Some(self.map_type(false)),
@@ -1913,7 +1960,7 @@ impl Parser<'_> {
             let text = self.string("the injected text in quotes")?;
             self.expect_word("in", "and the tool").then_some(())?;
             self.expect_word("tool", "and its name").then_some(())?;
-            let tool = self.name("the name of a tool")?;
+            let tool = self.path_name("the name of a tool")?;
             self.semicolon("the attack")?;
             let attack = Attack { text, tool, span: self.since(start) };
             self.attacks.extend(top.then_some(attack));
@@ -1963,7 +2010,7 @@ impl Parser<'_> {
     /// `name` or `name(…)`.
     fn mocked_tool(&mut self, what: &str) -> Option<Expr> {
         if self.now() == Token::Word {
-            let e = self.expr();
+            let e = called(self.expr());
             if matches!(e.kind, ExprKind::Var(_) | ExprKind::Call(..)) {
                 return Some(e);
             }
@@ -2181,7 +2228,8 @@ impl Parser<'_> {
                 let token = self.bump();
                 Name { text: self.text_of(token).to_string(), span: self.span_of(token) }
             } else {
-                self.key("a variant or `_`")?
+                let key = self.key("a variant or `_`")?;
+                self.behind(key)
             };
             variants.push(variant);
             if !self.eat("|") {
@@ -2272,7 +2320,7 @@ impl Parser<'_> {
         self.expect("=", "after the name of the variable").then_some(())?;
         if self.at_word("run") && self.peek(1).token == Token::Word {
             self.bump();
-            let target = self.name("the name of a task or pipeline")?;
+            let target = self.path_name("the name of a task or pipeline")?;
             let open_word = self.here();
             self.expect_word("with", "and the arguments after the name").then_some(())?;
             let open = self.here();
@@ -2318,7 +2366,7 @@ impl Parser<'_> {
             let kind = match &*word {
                 "by" => {
                     self.bump();
-                    self.name("the name of an agent after `by`").map(ClauseKind::By)
+                    self.path_name("the name of an agent after `by`").map(ClauseKind::By)
                 }
                 "retries" => {
                     self.bump();
@@ -2483,6 +2531,19 @@ impl Parser<'_> {
         loop {
             if self.eat(".") {
                 let name = self.key("the name of a field after `.`")?;
+                if let ExprKind::Var(import) = &e.kind
+                    && self.at_fields(&name.text)
+                {
+                    // `lib.Case { … }`
+                    let text = format!("{import}.{}", name.text);
+                    let name = Name { text, span: e.span.to(name.span) };
+                    let open = self.here();
+                    self.bump();
+                    let (fields, _) = self.list(open, "}", "this case", Self::pair);
+                    let span = self.since(e.span);
+                    e = self.node(ExprKind::Construct(name, fields), span)?;
+                    continue;
+                }
                 if self.at("(") {
                     // `xs.map(f)` is `map(xs, f)`.
                     let open = self.here();
@@ -2890,6 +2951,30 @@ impl Parser<'_> {
             return self.node(ExprKind::Error, span);
         }
         self.node(ExprKind::Call(Name { text: word, span: start }, args), span)
+    }
+}
+
+/// A tool behind the name of an import, `lib.search` or `lib.search(…)`, as one name. Others stay.
+fn called(e: Expr) -> Expr {
+    let joined = |import: &Expr, name: &Name| match &import.kind {
+        ExprKind::Var(text) => {
+            Some(Name { text: format!("{text}.{}", name.text), span: import.span.to(name.span) })
+        }
+        _ => None,
+    };
+    let kind = match &e.kind {
+        ExprKind::Field(import, name) => joined(import, name).map(|name| ExprKind::Var(name.text)),
+        ExprKind::Call(name, args) => match args.split_first() {
+            Some((import, rest)) if import.span.end < name.span.start => {
+                joined(import, name).map(|name| ExprKind::Call(name, rest.to_vec()))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    match kind {
+        Some(kind) => Expr { kind, ..e },
+        None => e,
     }
 }
 

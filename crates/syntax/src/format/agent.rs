@@ -300,10 +300,10 @@ impl Marks<'_> {
                 args.iter().for_each(|e| self.expr(e));
                 *span
             }
-            Step::Review { span, .. } => {
-                let (first, last) = (self.first(*span), self.last(*span));
+            Step::Review { subject, reviser, task, span, .. } => {
+                let last = self.last(*span);
                 // review y = r checks x · revise with v · using t · max_rounds n;
-                let parts = [first + 6, first + 9, first + 11];
+                let parts = [subject.span, reviser.span, task.span].map(|before| self.last(before) + 1);
                 if parts[2] < last {
                     parts.into_iter().for_each(|p| self.break_at(p, Gap::Soft));
                     self.l.group(parts[0], last, true, false);

@@ -96,7 +96,8 @@ impl Maker<'_> {
         if self.small() {
             return self.token("String");
         }
-        match self.below(6) {
+        match self.below(7) {
+            5 => self.put("lib . Ticket"),
             0 => self.token("Number"),
             1 => {
                 self.put("List [");
@@ -137,7 +138,26 @@ impl Maker<'_> {
     fn item(&mut self) {
         // A declaration begins on a line of its own, as the parser's recovery expects.
         self.out.push('\n');
-        match self.below(10) {
+        match self.below(11) {
+            9 => {
+                self.put("use \"lib.agent\"");
+                match self.below(3) {
+                    0 => {}
+                    1 => self.put("as lib"),
+                    _ => {
+                        self.put("{ first");
+                        for _ in 0..self.below(3) {
+                            self.token(",");
+                            self.name();
+                            if self.below(2) == 0 {
+                                self.put("as another_name");
+                            }
+                        }
+                        self.token("}");
+                    }
+                }
+                self.token(";");
+            }
             8 => {
                 self.put("policy {");
                 self.rules(true);
@@ -312,14 +332,16 @@ impl Maker<'_> {
         self.token("let");
         self.name();
         if self.below(2) == 0 {
-            self.put("= run work with");
+            let work = self.one(&["= run work with", "= run lib . work with"]);
+            self.put(work);
             self.list("{", "}", 4, Self::pair);
         } else {
             self.put("= work");
             self.list("(", ")", 3, Self::expr);
         }
         if self.below(2) == 0 {
-            self.put("by writer");
+            let writer = self.one(&["by writer", "by lib . writer"]);
+            self.put(writer);
         }
         if self.below(2) == 0 {
             self.put("retries 2");
