@@ -128,6 +128,7 @@ module.exports = grammar({
     use: ($) =>
       seq(
         'use',
+        optional(field("kind", 'mcp')),
         field("path", $.string),
         optional(choice(seq('as', field("name", $.identifier)), seq("{", list($.used_name), "}"))),
         ";",

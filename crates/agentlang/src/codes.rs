@@ -364,7 +364,7 @@ IMPORT_CYCLE "A084" "files that import each other"
 "-- a.agent\nuse \"b.agent\";\nuse \"c.agent\";\n-- b.agent\nuse \"c.agent\";\n-- c.agent\nenum Tone { warm, cold }"
 
 NOT_IMPORTED "A085" "a file that can't be imported"
-"The path after `use` is relative to the folder of the file in which it stands. Everything that the file declares becomes part of the program, except its tests. After `use crew`, `use agent`, `use graph` and `use workflow` the path is that of a configuration of another framework, and the parameters are its inputs."
+"The path after `use` is relative to the folder of the file in which it stands. Everything that the file declares becomes part of the program, except its tests. After `use mcp` stands the name of a server, whose tools `entail.lock` has. After `use crew`, `use agent`, `use graph` and `use workflow` the path is that of a configuration of another framework, and the parameters are its inputs."
 "use \"nowhere.agent\";"
 "-- a.agent\nuse \"types.agent\";\ntask t() -> Tone {}\n-- types.agent\nenum Tone { warm, cold }"
 

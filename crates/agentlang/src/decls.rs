@@ -498,7 +498,7 @@ impl Decls {
             }
             let ty = self.types.ty_in(&p.ty, &generics, out);
             let default = match &p.default {
-                Some(e) => no_default(kind, &ty, e.span, out).then(|| e.clone()),
+                Some(e) => may_default(kind, &ty, e, out).then(|| e.clone()),
                 None => None,
             };
             resolved.push(Param { name: p.name.clone(), ty, flow, default });
@@ -764,12 +764,14 @@ impl Decls {
 }
 
 /// Reports a default of a parameter that can have none. Returns whether it can.
-fn no_default(kind: CallableKind, ty: &Type, at: Span, out: &mut Vec<Diagnostic>) -> bool {
-    let d = |message: &str| Diagnostic::error(codes::BAD_SETTING, message, at);
+fn may_default(kind: CallableKind, ty: &Type, value: &ast::Expr, out: &mut Vec<Diagnostic>) -> bool {
+    let d = |message: &str| Diagnostic::error(codes::BAD_SETTING, message, value.span);
     let d = match (kind, ty) {
+        // What may be left out outside of the program is null in it.
+        (CallableKind::Tool, Type::Option(_)) if matches!(value.kind, ast::ExprKind::Null) => return true,
         (CallableKind::Tool | CallableKind::Import, _) => {
             d(&format!("a parameter of a {} has no default", kind.as_str()))
-                .help("whoever calls it gives all arguments")
+                .help("whoever calls it gives all arguments, but those of a tool with `Option[Type] = null`")
         }
         (_, Type::Option(_) | Type::Null) => d("a parameter that may be null has no default")
             .help("give it the type of the value: with a default it may be left out"),

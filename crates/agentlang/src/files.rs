@@ -11,7 +11,7 @@ use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::{Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use syntax::agent::ast::{Comment, Import, Item, Program, Use, UsedNames};
+use syntax::agent::ast::{Comment, Import, Item, Program, Use, UseSource, UsedNames};
 
 /// Maximum number of files of a program.
 const MAX_FILES: usize = 1_000;
@@ -25,6 +25,18 @@ pub trait Loader {
     /// Reason why there is no such text, for a message: `no such file`.
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
 
+    /// The declarations of the tools of a server, as a file of the language. A server has the same number each
+    /// time.
+    ///
+    /// # Errors
+    /// Nothing is known of its tools.
+    fn server(&mut self, _from: FileId, _name: &str) -> Result<(FileId, Arc<str>), NotImported> {
+        Err(NotImported {
+            why: "nothing is known of servers here".into(),
+            help: "declare its tools: `tool name(…) -> Type { mcp \"server\" \"tool\" }`".into(),
+        })
+    }
+
     /// Returns the units of the configuration at `path`, as written in the file `from`. The first one is the
     /// main unit, if the configuration names one. A path may be that of a folder.
     ///
@@ -33,6 +45,15 @@ pub trait Loader {
     fn units(&mut self, _from: FileId, _path: &str) -> Result<Vec<Unit>, String> {
         Err("configurations are not read here".into())
     }
+}
+
+/// Reason why something could not be imported, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotImported {
+    /// The reason, for a message: `no such file`.
+    pub why: String,
+    /// The remedy.
+    pub help: String,
 }
 
 /// A loader for programs of one file.
@@ -136,21 +157,13 @@ pub(super) fn collect(
             );
             break;
         }
-        let loaded = match library::load(&import.path.value) {
-            Some(own) => own.map(|(file, text)| (file, text.into())),
-            None => loader.load(from, &import.path.value),
-        };
+        let loaded = read(&import, from, loader);
         match loaded {
             Err(why) => {
-                let d = Diagnostic::error(
-                    codes::NOT_IMPORTED,
-                    format!("can't import `{}`: {why}", diagnostics::clip(&import.path.value)),
-                    import.path.span,
-                );
-                out.push(d.help(match library::load(&import.path.value) {
-                    Some(_) => "a path with `std:` is one of the standard library",
-                    None => "the path is relative to the folder of this file",
-                }));
+                let message =
+                    format!("can't import `{}`: {}", diagnostics::clip(&import.path.value), why.why);
+                let d = Diagnostic::error(codes::NOT_IMPORTED, message, import.path.span);
+                out.push(d.help(why.help));
                 links.push(Link { from, to: None, import });
             }
             Ok((found, text)) => {
@@ -188,9 +201,28 @@ pub(super) fn collect(
     (program, files)
 }
 
+/// The file that an import is of.
+fn read(import: &Use, from: FileId, loader: &mut dyn Loader) -> Result<(FileId, Arc<str>), NotImported> {
+    let path = &import.path.value;
+    let because = |why: String, help: &str| NotImported { why, help: help.into() };
+    match import.source {
+        UseSource::Server => loader.server(from, path),
+        UseSource::File => match library::load(path) {
+            Some(own) => own
+                .map(|(file, text)| (file, text.into()))
+                .map_err(|why| because(why, "a path with `std:` is one of the standard library")),
+            None => loader
+                .load(from, path)
+                .map_err(|why| because(why, "the path is relative to the folder of this file")),
+        },
+    }
+}
+
 /// Returns whether two imports of one file say the same of its names.
 fn alike(a: &Use, b: &Use) -> bool {
-    a.path.value == b.path.value && std::mem::discriminant(&a.names) == std::mem::discriminant(&b.names)
+    a.source == b.source
+        && a.path.value == b.path.value
+        && std::mem::discriminant(&a.names) == std::mem::discriminant(&b.names)
 }
 
 /// The unit that is meant: the one of the name, or else the first of the kind.
@@ -233,7 +265,7 @@ fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnosti
     let mut seen = HashSet::new();
     for item in &program.items {
         let Item::Use(u) = item else { continue };
-        if seen.insert((&u.path.value, std::mem::discriminant(&u.names))) {
+        if seen.insert((u.source, &u.path.value, std::mem::discriminant(&u.names))) {
             uses.push(u.clone());
             continue;
         }

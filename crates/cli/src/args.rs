@@ -162,6 +162,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
     Tools(ToolsArgs),
+    /// Write what MCP servers offer to `entail.lock`.
+    Lock(LockArgs),
     /// Write a first policy file for the tools of a program.
     Policy(PolicyArgs),
     /// Serve pipelines over HTTP, and as an agent of the A2A protocol.
@@ -445,6 +447,20 @@ pub struct ToolsArgs {
     /// A policy file.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+}
+
+/// `entail lock`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  entail lock                          asks the servers of `entail.toml` that are not in `entail.lock` yet
+  entail lock --update library         asks this one again, and shows what has changed")]
+pub struct LockArgs {
+    /// Servers; all of the settings if none is named.
+    pub servers: Vec<String>,
+    /// Ask servers again that are locked.
+    #[arg(long)]
+    pub update: bool,
 }
 
 /// Format of declarations of tools.

@@ -48,6 +48,7 @@ fn runs_programs(command: &Command) -> bool {
         Command::Tools(args) => args.test.is_some() || args.discover.is_some() || args.approve.is_some(),
         #[cfg(feature = "mcp")]
         Command::Policy(args) => matches!(&args.action, PolicyAction::Check(check) if check.discover),
+        Command::Lock(_) => true,
         Command::Run(_) | Command::Eval(_) | Command::Test(_) | Command::Trace(_) | Command::Repl(_) => true,
         _ => false,
     }
@@ -161,6 +162,7 @@ fn carry_out(ui: &ui::Ui, command: Command) -> ui::Exit {
         #[cfg(feature = "mcp")]
         Command::Guard(args) => commands::guard::guard(ui, &args),
         Command::Tools(args) => commands::tools::tools(ui, &args),
+        Command::Lock(args) => commands::lock::lock(ui, &args),
         Command::Policy(args) => commands::policy::policy(ui, &args),
         Command::Approve(args) => commands::approve::approve(ui, &args),
         Command::Runs(args) => commands::runs::runs(ui, &args),

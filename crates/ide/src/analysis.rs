@@ -1,6 +1,6 @@
 //! Findings in a document, through the functions of `entail check` and `entail lint`.
 
-use agentlang::{EntryKind, Loader, Module};
+use agentlang::{EntryKind, Loader, Module, NoFiles, NotImported};
 use analysis::cost::{self, Interval};
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
@@ -12,6 +12,7 @@ use policy::Policy;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use syntax::agent::ast::{Use, UseSource};
 
 /// Everything around a document: settings, policies, imported files, the project. The host of an editor
 /// session supplies it.
@@ -27,6 +28,14 @@ pub trait Host {
     /// # Errors
     /// Reason why the settings or the policy file cannot be used, for a message.
     fn options(&self, folder: &Path) -> Result<Options, String>;
+
+    /// The declarations of the tools of a server, for programs in this folder.
+    ///
+    /// # Errors
+    /// Nothing is known of the server.
+    fn server(&self, _folder: &Path, _name: &str) -> Result<Arc<str>, NotImported> {
+        NoFiles.server(FileId(0), "").map(|(_, text)| text)
+    }
 
     /// Returns the definitions of the configuration at a path; the first is what it is for. The path may lead
     /// to a folder.
@@ -111,6 +120,19 @@ impl Loader for Imports<'_> {
         self.around.units(&self.place(from, path))
     }
 
+    fn server(&mut self, from: FileId, name: &str) -> Result<(FileId, Arc<str>), NotImported> {
+        // No path has such a name.
+        let place = PathBuf::from(format!("mcp:{name}"));
+        if let Some(id) = self.known.get(&place) {
+            return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
+        }
+        let folder = self.place(from, "");
+        let text = self.around.server(&folder, name)?;
+        let id = self.sources.add(place.display().to_string(), text.clone());
+        self.known.insert(place, id);
+        Ok((id, text))
+    }
+
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
         let place = self.around.resolve(&self.place(from, path)).ok_or("no such file")?;
         if let Some(id) = self.known.get(&place) {
@@ -126,20 +148,21 @@ impl Loader for Imports<'_> {
     }
 }
 
-/// The texts of the files that a document uses by these paths, as far as they can be read.
+/// The texts of the files that a document imports, as far as they can be read.
 pub(crate) fn used(
     path: &str,
     text: &Arc<str>,
-    uses: &[&str],
+    uses: &[&Use],
     open: &HashMap<PathBuf, Arc<str>>,
     around: &dyn Host,
 ) -> Vec<Arc<str>> {
     let mut sources = Sources::new();
     let id = sources.add(path, text.clone());
     let mut imports = Imports { sources: &mut sources, open, known: HashMap::new(), around };
-    let read = |path: &&str| match agentlang::library_text(path) {
-        Some(text) => Some(text.into()),
-        None => imports.load(id, path).ok().map(|(_, text)| text),
+    let read = |u: &&Use| match (u.source, agentlang::library_text(&u.path.value)) {
+        (UseSource::Server, _) => imports.server(id, &u.path.value).ok().map(|(_, text)| text),
+        (UseSource::File, Some(text)) => Some(text.into()),
+        (UseSource::File, None) => imports.load(id, &u.path.value).ok().map(|(_, text)| text),
     };
     uses.iter().filter_map(read).collect()
 }

@@ -188,23 +188,20 @@ impl Workspace {
             _ => None,
         });
         let mut imports = imports;
-        let path = match before.strip_suffix('.') {
+        let import = match before.strip_suffix('.') {
             Some(before) => {
                 let word = &before[before.trim_end_matches(is_word).len()..];
-                imports.find_map(|u| match &u.names {
-                    UsedNames::Behind(name) if name.text == word => Some(&u.path.value),
-                    _ => None,
-                })?
+                imports.find(|u| matches!(&u.names, UsedNames::Behind(name) if name.text == word))?
             }
             None => {
                 let inside = |u: &&Use| {
                     matches!(u.names, UsedNames::These(_))
                         && (u.path.span.end as usize..u.span.end as usize).contains(&offset)
                 };
-                &imports.find(inside)?.path.value
+                imports.find(inside)?
             }
         };
-        let texts = used(view.path, view.text, &[path.as_str()], &self.unsaved(), &*self.around);
+        let texts = used(view.path, view.text, &[import], &self.unsaved(), &*self.around);
         let other = View::new(view.path, texts.first()?);
         let declared = other.names.iter().flat_map(|n| &n.all).filter(|o| o.declares);
         let named = declared.filter_map(|o| {
@@ -359,9 +356,9 @@ impl Workspace {
         let view = self.view(path).filter(|view| view.language() == Language::Agent);
         let Some(view) = view else { return Vec::new() };
         let items = view.program.iter().flat_map(|p| &p.items);
-        let uses: Vec<&str> = items
+        let uses: Vec<&Use> = items
             .filter_map(|item| match item {
-                Item::Use(used) => Some(&*used.path.value),
+                Item::Use(used) => Some(used),
                 _ => None,
             })
             .collect();

@@ -80,6 +80,7 @@ mod remarks;
 pub mod replanning;
 pub mod report;
 mod run;
+pub mod server_file;
 pub mod server_list;
 pub mod settings;
 pub mod tool_schemas;

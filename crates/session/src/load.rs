@@ -6,12 +6,15 @@ use crate::packages::versions;
 use crate::planning::{PlanText, Toolset};
 use crate::policy;
 use crate::project_files::{around, root_of};
+use crate::server_file;
+use crate::settings::{Settings, read_lock};
 use ::policy::{Policy, PolicyUse};
-use agentlang::{DataSet, EntryKind, ProgramBranch, Row, Samples, TermBranches, TestPlan};
+use agentlang::{DataSet, EntryKind, NotImported, ProgramBranch, Row, Samples, TermBranches, TestPlan};
 use core_ir::{Code, Data, ModelRoutes, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{File, Project, Recognized};
+use runtime::Pins;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -43,6 +46,8 @@ pub struct Options {
     pub undecided: bool,
     /// Which models may answer which calls.
     pub routes: ModelRoutes,
+    /// The tools of servers that are approved; `None` for those of the nearest lock.
+    pub pins: Option<Arc<Pins>>,
 }
 
 /// A file that was loaded.
@@ -424,6 +429,9 @@ fn siblings(main: &Path) -> Vec<String> {
 pub struct Imports<'a> {
     sources: &'a mut Sources,
     known: HashMap<PathBuf, FileId>,
+    /// The files that servers became.
+    servers: HashMap<String, FileId>,
+    pins: Option<Arc<Pins>>,
 }
 
 impl<'a> Imports<'a> {
@@ -433,11 +441,47 @@ impl<'a> Imports<'a> {
         if let Some(path) = sources.get(main).and_then(|s| Path::new(&s.path).canonicalize().ok()) {
             known.insert(path, main);
         }
-        Imports { sources, known }
+        Imports { sources, known, servers: HashMap::new(), pins: None }
+    }
+
+    /// Declares tools of servers as they are approved there, instead of in the nearest lock.
+    pub fn with_lock(self, pins: Option<Arc<Pins>>) -> Imports<'a> {
+        Imports { pins: pins.or(self.pins), ..self }
+    }
+
+    /// The nearest lock, upwards from the folder of a file.
+    fn lock(&mut self, from: FileId) -> Result<Arc<Pins>, NotImported> {
+        if let Some(pins) = &self.pins {
+            return Ok(pins.clone());
+        }
+        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
+        let folder = Path::new(&importing).parent().and_then(|f| f.canonicalize().ok());
+        let here = folder.or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+        let path = here.ancestors().map(|f| f.join(Settings::LOCK)).find(|p| p.is_file());
+        let pins = match path {
+            Some(path) => read_lock(&path).map_err(|e| NotImported {
+                why: e.message,
+                help: e.help.unwrap_or_else(|| "restore it".into()),
+            })?,
+            None => Pins::default(),
+        };
+        Ok(self.pins.insert(Arc::new(pins)).clone())
     }
 }
 
 impl agentlang::Loader for Imports<'_> {
+    fn server(&mut self, from: FileId, name: &str) -> Result<(FileId, Arc<str>), NotImported> {
+        if let Some(id) = self.servers.get(name) {
+            return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
+        }
+        let pins = self.lock(from)?;
+        let text: Arc<str> =
+            server_file::of_lock(&pins, name).map_err(|(why, help)| NotImported { why, help })?.into();
+        let id = self.sources.add(format!("mcp:{name}"), text.clone());
+        self.servers.insert(name.to_string(), id);
+        Ok((id, text))
+    }
+
     fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend_kit::Unit>, String> {
         let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
         import_units(self.sources, &Path::new(&importing).parent().unwrap_or(Path::new("")).join(path))
@@ -490,7 +534,8 @@ pub fn import_units(sources: &mut Sources, path: &Path) -> Result<Vec<frontend_k
 }
 
 fn agent(sources: &mut Sources, id: FileId, text: &str, options: &Options) -> Result<Loaded, Problem> {
-    let (module, mut found) = agentlang::check_files(id, text, &mut Imports::new(sources, id));
+    let (module, mut found) =
+        agentlang::check_files(id, text, &mut Imports::new(sources, id).with_lock(options.pins.clone()));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
     let policy = policy::of_program(sources, options.policy.as_deref(), id, &module)?;
@@ -645,7 +690,8 @@ pub struct Tests {
 /// The program, a data set or the policy can't be read or has errors.
 pub fn tests(sources: &mut Sources, path: &str, options: &Options) -> Result<Tests, Problem> {
     let (id, text) = read_text(sources, path)?;
-    let (module, mut found) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
+    let (module, mut found) =
+        agentlang::check_files(id, &text, &mut Imports::new(sources, id).with_lock(options.pins.clone()));
     let Some(mut module) = module else { return Err(Problem::Wrong(found)) };
     module.retry_timeouts = options.retry_timeouts;
     let policy = policy::of_program(sources, options.policy.as_deref(), id, &module)?;

@@ -75,6 +75,8 @@ pub struct Toolset {
     /// True if declarations may name policies that don't exist yet.
     undecided: bool,
     routes: ModelRoutes,
+    /// The approved tools of servers that files may import; `None` for those of the nearest lock.
+    pins: Option<Arc<Pins>>,
 }
 
 /// The text of a plan, with its place among the sources.
@@ -103,6 +105,7 @@ impl Toolset {
             policy,
             undecided: options.undecided,
             routes: options.routes.clone(),
+            pins: options.pins.clone(),
             ..Toolset::default()
         })
     }
@@ -165,8 +168,8 @@ impl Toolset {
             let name = diagnostics::clip(&tool.name);
             if let Some(why) = refused {
                 let mut help = format!(
-                    "look at it with `entail tools --discover {server}`, and approve it with `entail tools \
-                     --approve {server}`"
+                    "look at it with `entail tools --discover {server}`, and approve it with `entail lock \
+                     --update {server}`"
                 );
                 if !pins.knows(server) {
                     help.push_str("; `--unpinned` shows the planner what nobody has approved");
@@ -203,7 +206,8 @@ impl Toolset {
     /// The file can't be read or is wrong, or declares a tool that is there already.
     pub fn declare_file(&mut self, sources: &mut Sources, path: &str) -> Result<(), Problem> {
         let (id, text) = read_text(sources, path)?;
-        let (module, found) = agentlang::check_files(id, &text, &mut Imports::new(sources, id));
+        let (module, found) =
+            agentlang::check_files(id, &text, &mut Imports::new(sources, id).with_lock(self.pins.clone()));
         let failed = has_errors(&found);
         self.found.extend(found);
         let Some(mut module) = module.filter(|_| !failed) else {

@@ -337,7 +337,8 @@ impl Settings {
     pub fn loading(&self, policy: Option<&Path>) -> load::Options {
         let policy = policy.map(Path::to_path_buf).or_else(|| self.policy.clone());
         let routes = self.model_settings(None).routes(&self.environment);
-        load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false, routes }
+        let pins = Some(Arc::new(self.pins.clone()));
+        load::Options { retry_timeouts: self.retry_timeouts, policy, undecided: false, routes, pins }
     }
 
     /// The models of a run, with this one for every call if there is one.
@@ -393,7 +394,7 @@ pub fn read_lock(path: &Path) -> Result<Pins, SettingsError> {
     match load::read_kept(path) {
         Ok(text) => Pins::parse(&text).map_err(|why| {
             let help = "restore it, or remove it and approve the servers again with `entail guard --approve` or \
-                        `entail tools --approve`";
+                        `entail lock`";
             SettingsError::new(format!("`{}` is wrong: {why}", path.display())).with_help(Some(help.into()))
         }),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Pins::default()),
@@ -423,11 +424,13 @@ pub fn loading_in(folder: &Path, config: Option<&Path>) -> Result<load::Options,
     };
     let file = File::read(&path).map_err(|e| e.message)?;
     let dir = path.parent().unwrap_or(Path::new(""));
+    let pins = read_lock(&dir.join(Settings::LOCK)).map_err(|e| e.message)?;
     Ok(load::Options {
         retry_timeouts: file.retry_timeouts,
         policy: file.policy.map(|p| dir.join(p)),
         undecided: false,
         routes: Default::default(),
+        pins: Some(Arc::new(pins)),
     })
 }
 

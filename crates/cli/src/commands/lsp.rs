@@ -2,13 +2,14 @@
 
 use crate::ui::{Exit, Ui};
 use ::lsp::{Server, disk};
+use agentlang::NotImported;
 use diagnostics::{FileId, Sources};
 use ide::{Host, Options};
 use lint::{Config, Outcome, lint_bytes};
 use session::lint::Linter;
 use session::load::{Problem, import_units};
 use session::project_files::beside;
-use session::{policy, settings};
+use session::{policy, server_file, settings};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{BufReader, BufWriter};
@@ -71,6 +72,14 @@ impl Host for Disk {
         // It is none of the files of an editor's query.
         let policy = policy.map(|(_, text)| (FileId(u32::MAX), text));
         Ok(Options { policy, retry_timeouts: said.retry_timeouts })
+    }
+
+    fn server(&self, folder: &Path, name: &str) -> Result<Arc<str>, NotImported> {
+        let unknown = |why: String| NotImported { why, help: "repair the settings".into() };
+        let said = settings::loading_in(folder, self.config.as_deref()).map_err(unknown)?;
+        let pins = said.pins.unwrap_or_default();
+        let text = server_file::of_lock(&pins, name);
+        text.map(Into::into).map_err(|(why, help)| NotImported { why, help })
     }
 
     fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String> {

@@ -29,6 +29,7 @@ mod guard_watch;
 pub mod lambda;
 #[cfg(feature = "frameworks")]
 pub mod lint;
+pub mod lock;
 #[cfg(feature = "lsp")]
 pub mod lsp;
 #[cfg(feature = "mcp")]

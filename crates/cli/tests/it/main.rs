@@ -16,6 +16,8 @@ mod guard_install;
 mod guard_list;
 mod journal;
 mod lint;
+#[cfg(feature = "mcp")]
+mod lock;
 mod mcp;
 mod mcp_questions;
 mod pictures;

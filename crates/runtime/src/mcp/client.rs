@@ -514,7 +514,7 @@ impl Client {
             && let Some(what) = pins.state(call.server, &described(tool)).refusal()
         {
             let help = format!(
-                "look at it with `entail tools --discover {0}`, and approve it with `entail tools --approve {0}`",
+                "look at it with `entail tools --discover {0}`, and approve it with `entail lock --update {0}`",
                 call.server
             );
             return Err(ConfigError::new(what).with_help(help).into());

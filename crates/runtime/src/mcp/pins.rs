@@ -30,8 +30,9 @@ impl Default for Pins {
     }
 }
 
-/// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters.
-const VERSION: u32 = 3;
+/// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters, version 3
+/// no definitions.
+const VERSION: u32 = 4;
 
 /// Approved parts of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -57,6 +58,19 @@ pub struct ToolHashes {
     /// approved before they were written down. Their hash is that of the schema.
     #[serde(default)]
     pub parameters: Option<BTreeMap<String, bool>>,
+    /// What was approved, as JSON: `description`, `input` and `output`; `None` if the tool was approved before
+    /// this was written down.
+    #[serde(default)]
+    pub definition: Option<String>,
+}
+
+/// See [`ToolHashes::definition`].
+#[derive(Deserialize)]
+struct Definition {
+    description: String,
+    input: Json,
+    #[serde(default)]
+    output: Option<Json>,
 }
 
 /// State of a tool, as its server offers it now, beside its approval.
@@ -127,7 +141,7 @@ impl Pins {
     /// The file.
     pub fn to_toml(&self) -> String {
         let mut out = format!(
-            "# Tools of MCP servers as they were when somebody approved them. `entail tools --approve` writes this.\nversion = {VERSION}\n"
+            "# Tools of MCP servers as they were when somebody approved them. `entail lock` writes this.\nversion = {VERSION}\n"
         );
         // A basic string of TOML is written as one of JSON; control characters that differ are in no name.
         let quoted = |t: &str| Json::from(t).to_string();
@@ -137,7 +151,7 @@ impl Pins {
             for (name, pin) in tools {
                 let pin = match pin {
                     Pin::Whole(hash) => quoted(hash),
-                    Pin::Parts(ToolHashes { description, input, output, parameters }) => {
+                    Pin::Parts(ToolHashes { description, input, output, parameters, definition }) => {
                         let each = |(name, is_required): (&String, &bool)| {
                             format!("{} = {is_required}", quoted(name))
                         };
@@ -147,8 +161,11 @@ impl Pins {
                                 all.iter().map(each).collect::<Vec<_>>().join(", ")
                             )
                         });
+                        let definition = definition.as_ref();
+                        let definition =
+                            definition.map_or(String::new(), |d| format!(", definition = {}", quoted(d)));
                         format!(
-                            "{{ description = {}, input = {}, output = {}{parameters} }}",
+                            "{{ description = {}, input = {}, output = {}{parameters}{definition} }}",
                             quoted(description),
                             quoted(input),
                             quoted(output)
@@ -175,6 +192,28 @@ impl Pins {
         };
         let tools = self.tools.get(server)?;
         Some(tools.iter().map(move |(name, pin)| ApprovedTool { name, parameters: parameters(pin) }))
+    }
+
+    /// The approved tools of a server as they were then; `None` if they were approved before their definitions
+    /// were written down, or not at all.
+    ///
+    /// # Errors
+    /// A definition is not the one of its hashes.
+    pub fn definitions(&self, server: &str) -> Option<Result<Vec<ServerTool>, String>> {
+        let tools = self.tools.get(server)?;
+        let mut all = Vec::new();
+        for (name, pin) in tools {
+            let Pin::Parts(hashes @ ToolHashes { definition: Some(definition), .. }) = pin else {
+                return None;
+            };
+            let read = serde_json::from_str::<Definition>(definition);
+            let tool = read.ok().map(|d| ServerTool::new(name, &d.description, d.input, d.output));
+            match tool.filter(|t| t.hashes().fits(hashes)) {
+                Some(tool) => all.push(tool),
+                None => return Some(Err(format!("the definition of `{name}` is not that of its hashes"))),
+            }
+        }
+        Some(Ok(all))
     }
 
     /// Compares a tool as its server offers it now with what was approved.
@@ -231,6 +270,15 @@ impl ServerTool {
         ServerTool { name: name.into(), description: description.into(), input, output, hash }
     }
 
+    /// All that its server says of it but the name.
+    fn definition(&self) -> Json {
+        let mut definition = serde_json::Map::new();
+        definition.insert("description".into(), self.description.as_str().into());
+        definition.insert("input".into(), self.input.clone());
+        definition.extend(self.output.clone().map(|output| ("output".to_string(), output)));
+        definition.into()
+    }
+
     /// A hash of each part.
     fn hashes(&self) -> ToolHashes {
         let of = |part: &Json| digest(&[part]);
@@ -242,7 +290,15 @@ impl ServerTool {
             description: of(&Json::from(self.description.as_str())),
             input: of(&self.input),
             output: of(self.output.as_ref().unwrap_or(&Json::Null)),
+            definition: Some(self.definition().to_string()),
         }
+    }
+}
+
+impl ToolHashes {
+    /// Returns true if these are hashes of the same parts.
+    fn fits(&self, other: &ToolHashes) -> bool {
+        (&self.description, &self.input, &self.output) == (&other.description, &other.input, &other.output)
     }
 }
 
@@ -305,5 +361,24 @@ mod tests {
             hash("t", "d", &a, Some(&b)),
         ];
         assert!(others.iter().all(|h| *h != hash("t", "d", &a, None)));
+    }
+
+    #[test]
+    fn the_file_has_the_definitions_that_its_hashes_are_of() {
+        let input = json!({"type": "object", "properties": {"q\"\u{7}": {"type": "string"}}});
+        let tool = ServerTool::new("find", "Finds\nit \\ \u{2028}.", input, Some(json!({"type": "string"})));
+        let mut pins = Pins::default();
+        pins.approve("a", [&tool]);
+        let read = Pins::parse(&pins.to_toml()).unwrap();
+        assert_eq!(read, pins);
+        assert_eq!(read.definitions("a"), Some(Ok(vec![tool])));
+        assert_eq!(read.definitions("b"), None);
+        // Nobody changes a definition without its hash.
+        let forged = Pins::parse(&pins.to_toml().replace("Finds", "Sends")).unwrap();
+        let why = "the definition of `find` is not that of its hashes".to_string();
+        assert_eq!(forged.definitions("a"), Some(Err(why)));
+        // Files that were written before there were definitions are read.
+        let old = "version = 3\n[tools.a]\nfind = { description = \"0\", input = \"1\", output = \"2\" }\n";
+        assert_eq!(Pins::parse(old).unwrap().definitions("a"), None);
     }
 }

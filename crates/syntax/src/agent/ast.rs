@@ -140,15 +140,27 @@ impl Item {
     }
 }
 
-/// `use "path";`, `use "path" as name;` or `use "path" { name, name as other };`
+/// `use "path";`, `use "path" as name;` or `use "path" { name, name as other };`, or one of these with `mcp`
+/// before the name of a server.
 #[derive(Clone, Debug)]
 pub struct Use {
-    /// The path.
+    /// What is imported.
+    pub source: UseSource,
+    /// The path of a file, or the name of a server.
     pub path: StrLit,
     /// Names of the file that this one has, and how.
     pub names: UsedNames,
     /// The declaration.
     pub span: Span,
+}
+
+/// See [`Use`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UseSource {
+    /// A file of the language.
+    File,
+    /// `mcp`: the tools of a server.
+    Server,
 }
 
 /// See [`Use`].

@@ -919,12 +919,16 @@ impl Parser<'_> {
         }
         self.bump();
         match &*word {
-            "use" if self.now() == Token::Word => self.import(start),
+            "use" if self.now() == Token::Word && !self.at_word("mcp") => self.import(start),
             "use" => {
-                let path = self.string("the path of a file in quotes after `use`")?;
+                let source = if self.eat_word("mcp") { UseSource::Server } else { UseSource::File };
+                let path = self.string(match source {
+                    UseSource::File => "the path of a file in quotes after `use`",
+                    UseSource::Server => "the name of a server in quotes after `use mcp`",
+                })?;
                 let names = self.used_names()?;
                 self.semicolon("the import")?;
-                Some(Item::Use(Use { path, names, span: self.since(start) }))
+                Some(Item::Use(Use { source, path, names, span: self.since(start) }))
             }
             "const" => {
                 let name = self.name("a name after `const`")?;
@@ -1136,9 +1140,10 @@ impl Parser<'_> {
     fn import(&mut self, start: Span) -> Option<Item> {
         let word = self.word_ahead(0).unwrap_or("").to_string();
         if !IMPORTS.contains(&&*word) {
-            let known = IMPORTS.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+            let kinds = || IMPORTS.iter().copied().chain(["mcp"]);
+            let known = kinds().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
             let mut d = self.expected(&format!("the path of a file in quotes, or one of {known}"));
-            if let Some(near) = nearest(&word, IMPORTS.iter().copied()) {
+            if let Some(near) = nearest(&word, kinds()) {
                 d = d.help(format!("did you mean `{near}`?"));
             }
             self.report(d);

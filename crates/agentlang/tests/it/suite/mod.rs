@@ -73,6 +73,19 @@ impl agentlang::Loader for Files {
         Ok((id, text.into()))
     }
 
+    /// The file of this name in `servers`, which a lock would give.
+    fn server(
+        &mut self,
+        from: FileId,
+        name: &str,
+    ) -> Result<(FileId, std::sync::Arc<str>), agentlang::NotImported> {
+        let why = |_| agentlang::NotImported {
+            why: format!("`entail.lock` has no server `{name}`"),
+            help: format!("`entail lock {name}`"),
+        };
+        self.load(from, &format!("servers/{name}.agent")).map_err(why)
+    }
+
     fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend_kit::Unit>, String> {
         let here = Path::new(&self.sources.get(from).unwrap().path).parent().unwrap().join(path);
         // Of a folder, all files, the tasks of a crew first.

@@ -140,7 +140,8 @@ impl Maker<'_> {
         self.out.push('\n');
         match self.below(11) {
             9 => {
-                self.put("use \"lib.agent\"");
+                let what = self.one(&["use \"lib.agent\"", "use mcp \"server\""]);
+                self.put(what);
                 match self.below(3) {
                     0 => {}
                     1 => self.put("as lib"),
