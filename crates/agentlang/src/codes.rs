@@ -479,13 +479,13 @@ BAD_KEY "A111" "a map with keys that are no texts"
 
 NOT_DECLARED "A112" "a name that an imported file does not have"
 "`use \"lib.agent\" as lib;` puts all that the file declares behind a name, as `lib.classify`. `use \"lib.agent\" { classify };` takes some of its names. Both have what the file declares and what it imports without `as` and braces."
-"-- a.agent\nuse \"lib.agent\" as lib;\npipeline p() -> String { return lib.Grey; }\n-- lib.agent\nconst GREY = \"grey\";"
-"-- a.agent\nuse \"lib.agent\" as lib;\npipeline p() -> String { return lib.GREY; }\n-- lib.agent\nconst GREY = \"grey\";"
+"-- a.agent\nuse \"lib.agent\" as lib;\npipeline p() -> String { return lib.Gray; }\n-- lib.agent\nconst GRAY = \"gray\";"
+"-- a.agent\nuse \"lib.agent\" as lib;\npipeline p() -> String { return lib.GRAY; }\n-- lib.agent\nconst GRAY = \"gray\";"
 
 UNUSED_IMPORT "A113" "an import that nothing uses"
 "A name that is imported, and a file that is imported behind a name, is for the file in which the import stands. Nothing there uses it. This is a warning."
-"-- a.agent\nuse \"lib.agent\" { GREY, RED };\npipeline p() -> String { return GREY; }\n-- lib.agent\nconst GREY = \"grey\";\nconst RED = \"red\";"
-"-- a.agent\nuse \"lib.agent\" { GREY };\npipeline p() -> String { return GREY; }\n-- lib.agent\nconst GREY = \"grey\";\nconst RED = \"red\";"
+"-- a.agent\nuse \"lib.agent\" { GRAY, RED };\npipeline p() -> String { return GRAY; }\n-- lib.agent\nconst GRAY = \"gray\";\nconst RED = \"red\";"
+"-- a.agent\nuse \"lib.agent\" { GRAY };\npipeline p() -> String { return GRAY; }\n-- lib.agent\nconst GRAY = \"gray\";\nconst RED = \"red\";"
 }
 
 /// The explanation of a code of the surface language.

@@ -25,7 +25,8 @@ pub trait Loader {
     /// Reason why there is no such text, for a message: `no such file`.
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
 
-    /// The declarations of the tools of a server, as a file of the language. A server has the same number each
+    /// The declarations of the tools of a server, as a file of the language. A server has the same
+    /// number each
     /// time.
     ///
     /// # Errors

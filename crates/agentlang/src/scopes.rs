@@ -21,7 +21,7 @@ use syntax::agent::ast::{
     TypeExpr, TypeKind, Use, UsedNames,
 };
 
-/// What stands between the file and the name in the name of a declaration.
+/// Text between the file and the name in the name of a declaration.
 const BEHIND: &str = "::";
 
 /// The name that a declaration has where it stands.
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-/// What is called: a task where there is one of the name, otherwise a tool.
+/// Kinds of what is called: a task where there is one of the name, otherwise a tool.
 const CALLED: &[Kind] = &[Kind::Callable, Kind::Tool];
 /// Who is asked by an agent.
 const ASKED: &[Kind] = &[Kind::Agent, Kind::Callable];

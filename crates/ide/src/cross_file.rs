@@ -353,7 +353,7 @@ struct Edge {
     names: UsedNames,
 }
 
-/// What a name means: a declaration of the programs that share their names, or a name of one file.
+/// Meaning of a name: a declaration of the programs that share their names, or a name of one file.
 #[derive(Debug, PartialEq, Eq)]
 enum Meaning {
     /// By the first of these programs.

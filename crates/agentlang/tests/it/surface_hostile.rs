@@ -238,7 +238,7 @@ fn a_shared_file_has_one_meaning() {
         -- lib.agent\nuse \"types.agent\";\nfn up(level: Level) -> Level { let up = level; return up; }\nfn helper() -> Number { 1 }\n\
         -- types.agent\nenum Level { low, high }\n";
     assert!(crate::suite::found_in(text).2.is_empty());
-    // The names of `lib.agent` are none of the other files.
+    // The names of `lib.agent` are not among those of the other files.
     let other = text.replace("return lib.up(level)", "let n = helper(); return level");
     let found = crate::suite::found_in(&other).2;
     assert_eq!(found.iter().map(|d| d.code).collect::<Vec<_>>(), ["A113", "A032"]);

@@ -30,7 +30,8 @@ impl Default for Pins {
     }
 }
 
-/// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters, version 3
+/// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters,
+/// version 3
 /// no definitions.
 const VERSION: u32 = 4;
 
@@ -58,7 +59,8 @@ pub struct ToolHashes {
     /// approved before they were written down. Their hash is that of the schema.
     #[serde(default)]
     pub parameters: Option<BTreeMap<String, bool>>,
-    /// What was approved, as JSON: `description`, `input` and `output`; `None` if the tool was approved before
+    /// The approved definition as JSON: `description`, `input` and `output`; `None` if the tool was
+    /// approved before
     /// this was written down.
     #[serde(default)]
     pub definition: Option<String>,
@@ -194,7 +196,8 @@ impl Pins {
         Some(tools.iter().map(move |(name, pin)| ApprovedTool { name, parameters: parameters(pin) }))
     }
 
-    /// The approved tools of a server as they were then; `None` if they were approved before their definitions
+    /// The approved tools of a server as they were then; `None` if they were approved before their
+    /// definitions
     /// were written down, or not at all.
     ///
     /// # Errors

@@ -144,7 +144,7 @@ impl Item {
 /// before the name of a server.
 #[derive(Clone, Debug)]
 pub struct Use {
-    /// What is imported.
+    /// Kind of the import.
     pub source: UseSource,
     /// The path of a file, or the name of a server.
     pub path: StrLit,

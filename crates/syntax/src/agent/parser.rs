@@ -1097,7 +1097,7 @@ impl Parser<'_> {
         Some(Item::Sum(Sum { name, cases, span: self.since(start) }))
     }
 
-    /// What a file has of the one that it imports, after the path.
+    /// Names that a file has of the one that it imports, after the path.
     fn used_names(&mut self) -> Option<UsedNames> {
         let open = self.here();
         if self.eat_word("as") {
