@@ -1447,6 +1447,7 @@ mod tests {
         &["lambda", "p.agent"],
         #[cfg(feature = "frameworks")]
         &["lint", "."],
+        &["lock"],
         #[cfg(feature = "lsp")]
         &["lsp"],
         #[cfg(feature = "mcp")]
