@@ -56,6 +56,7 @@ module.exports = grammar({
     [$._statement, $.value_block],
     [$.block, $.value_block],
     [$.block, $.record],
+    [$._name, $._key],
     [$.match, $._name, $.match_expression],
     [$._name, $.construct],
     // A case behind the name of an import, or a field.
@@ -526,8 +527,8 @@ module.exports = grammar({
 
     record: ($) =>
       choice(
-        seq("{", list($.pair), "}"),
-        seq("{", $.spread, optional(seq(",", list($.pair))), "}"),
+        seq("{", list(choice($.pair, $.short_pair)), "}"),
+        seq("{", $.spread, optional(seq(",", list(choice($.pair, $.short_pair)))), "}"),
       ),
 
     spread: ($) => seq("...", $._expression),
@@ -537,7 +538,7 @@ module.exports = grammar({
       seq(
         field("case", choice(alias($.identifier, $.variant), alias($.path, $.variant))),
         "{",
-        optional(list1($.pair)),
+        optional(list1(choice($.pair, $.short_pair))),
         "}",
       ),
 
@@ -562,7 +563,7 @@ module.exports = grammar({
       ),
 
     // A block that has a value.
-    value_block: ($) => seq("{", repeat($.let), $._expression, "}"),
+    value_block: ($) => prec.dynamic(1, seq("{", repeat($.let), $._expression, "}")),
 
     lambda: ($) =>
       seq(
@@ -572,6 +573,9 @@ module.exports = grammar({
       ),
 
     parameters_of_lambda: ($) => seq("(", list(choice($.identifier, word_as_name($))), ")"),
+
+    // A field that is named as the variable whose value it has.
+    short_pair: ($) => field("key", $._key),
 
     // The key of a map is a string.
     pair: ($) => seq(field("key", choice($._key, $.string)), ":", field("value", $._expression)),

@@ -486,6 +486,19 @@ UNUSED_IMPORT "A113" "an import that nothing uses"
 "A name that is imported, and a file that is imported behind a name, is for the file in which the import stands. Nothing there uses it. This is a warning."
 "-- a.agent\nuse \"lib.agent\" { GRAY, RED };\npipeline p() -> String { return GRAY; }\n-- lib.agent\nconst GRAY = \"gray\";\nconst RED = \"red\";"
 "-- a.agent\nuse \"lib.agent\" { GRAY };\npipeline p() -> String { return GRAY; }\n-- lib.agent\nconst GRAY = \"gray\";\nconst RED = \"red\";"
+
+EXTRA_FIELD "A115" "a field that the declared type does not have"
+"The record stands where a type is declared that has no such field. So nobody can read the field there, and a field of another name may be missing. This is a warning: a record with more fields is a subtype."
+"type Order = Obj{id: String, note: Option[String]};\npipeline p() -> Order { return { id: \"7\", nota: \"soon\" }; }"
+"type Order = Obj{id: String, note: Option[String]};\npipeline p() -> Order { return { id: \"7\", note: \"soon\" }; }"
+}
+
+/// Returns true for a code that says that there is nothing of a name.
+pub(super) fn is_unknown_name(code: &str) -> bool {
+    matches!(
+        code,
+        UNKNOWN_TYPE | UNKNOWN_VARIABLE | UNKNOWN_CALL | UNKNOWN_AGENT | UNKNOWN_FUNCTION | UNKNOWN_TOOL
+    )
 }
 
 /// The explanation of a code of the surface language.

@@ -72,6 +72,8 @@ impl Loader for NoFiles {
 pub(super) struct SourceFile {
     pub(super) text: Arc<str>,
     pub(super) comments: Vec<Comment>,
+    /// The names of declarations that could not be read.
+    pub(super) unread: Vec<Name>,
 }
 
 /// The files of a program by number, what it imports from configurations, and what its names mean.
@@ -82,6 +84,12 @@ impl Files {
     /// The text of a place.
     pub(super) fn text(&self, span: Span) -> Option<&str> {
         self.0.get(&span.file)?.text.get(span.start as usize..span.end as usize)
+    }
+
+    /// Returns true if a declaration of the name at a place could not be read, which has been reported.
+    pub(super) fn is_unread(&self, place: Span) -> bool {
+        let Some(name) = self.text(place) else { return false };
+        self.0.values().any(|file| file.unread.iter().any(|unread| **unread == *name))
     }
 
     /// Returns the unit of an import, by the place of its declaration.
@@ -197,7 +205,7 @@ pub(super) fn collect(
             }
         }
     }
-    let mut program = Program { items, comments: Vec::new(), span: whole };
+    let mut program = Program { items, unread: Vec::new(), comments: Vec::new(), span: whole };
     files.2 = scopes::resolve(&mut program, &order, links, out);
     (program, files)
 }
@@ -283,7 +291,8 @@ fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnosti
             UsedNames::All | UsedNames::Behind(_) => "remove one of them",
         }));
     }
-    files.0.insert(file, SourceFile { text, comments: program.comments });
+    let unread = program.unread.iter().map(|name| name.text.as_str().into()).collect();
+    files.0.insert(file, SourceFile { text, comments: program.comments, unread });
     (Open { file, items: program.items, uses, next: 0 }, program.span)
 }
 

@@ -114,6 +114,7 @@ pub(super) fn module(name: &str) -> Option<&'static str> {
         "JSON" | "json" => {
             "a task or tool returns values of its type, so no JSON has to be read; `to_string(x)` shows a value"
         }
+        "Promise" | "asyncio" => "calls at the same time stand in `parallel { let a = …; let b = …; } join;`",
         "re" | "RegExp" => "a `guard` and a type with `where` say `matches(x, \"…\")`",
         "Object" | "Array" | "String" | "Number" | "Date" | "datetime" | "os" | "sys" | "random"
         | "console" | "self" | "this" => {
@@ -546,9 +547,4 @@ pub fn function_signature(name: &str) -> Option<&'static str> {
 /// The function of a name.
 pub(super) fn named(name: &str) -> Option<&'static Function> {
     ALL.iter().find(|f| f.name == name)
-}
-
-/// The names of all functions, for messages.
-pub(super) fn list() -> String {
-    function_names().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")
 }

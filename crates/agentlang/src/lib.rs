@@ -165,6 +165,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     after.retain(|d| !files.scopes().repeats(d));
     found.extend(after);
     found.iter_mut().for_each(|d| files.scopes().shown(d));
+    found.retain(|d| !(codes::is_unknown_name(d.code) && d.span.is_some_and(|place| files.is_unread(place))));
     found.sort_by_key(|d| d.span.map(|s| (s.file != file, s.file, s.start, s.end)));
     // What a workflow abbreviates may repeat a mistake.
     found.dedup();

@@ -14,7 +14,7 @@ use syntax::agent::ast::{
     self, Block, Callable, Expr, ExprKind, Item, Pipeline, PolicyArg, PolicyRule, Program, Stmt, StmtKind,
     TypeExpr, TypeKind, UnaryOp,
 };
-use syntax::agent::keywords::{Role, is};
+use syntax::agent::keywords::{self, Role, is};
 
 /// The function that a condition became.
 #[derive(Clone, Debug)]
@@ -205,8 +205,10 @@ impl Writer<'_> {
                 rule.key.span,
             );
             let names = || known.iter().map(|(key, _)| *key);
+            let instead = keywords::instead_of_rule(&rule.key.text);
             let elsewhere = is(&rule.key.text, Role::Rule) || is(&rule.key.text, Role::Flow);
             self.report(match nearest(&rule.key.text, names()) {
+                _ if let Some(help) = instead => d.help(help),
                 Some(near) if !elsewhere => d.help(format!("did you mean `{near}`?")),
                 _ => d.help(format!("there is: {}", names().collect::<Vec<_>>().join(", "))),
             });

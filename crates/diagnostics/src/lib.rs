@@ -354,18 +354,31 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, c)| c)
 }
 
-/// Levenshtein distance in characters.
+/// The characters of a name that say which words it has: `wordCount` and `word_count` have the same.
+fn words_of(name: &str) -> impl Iterator<Item = char> + '_ {
+    name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase)
+}
+
+/// Distance in characters that are inserted, left out, replaced, or swapped with their neighbor. Names of the
+/// same words in another style are one apart.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+    if words_of(a).eq(words_of(b)) {
+        return usize::from(a != b);
+    }
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let replaced = row[j] + usize::from(a[i] != b[j]);
+            let mut least = replaced.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -373,6 +386,14 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn near_names_have_swapped_characters_or_another_style() {
+        assert_eq!(nearest("srot", ["sort", "send"]), Some("sort"));
+        assert_eq!(nearest("pya", ["pay"]), Some("pay"));
+        assert_eq!(nearest("wordCount", ["words", "word_count"]), Some("word_count"));
+        assert_eq!(nearest("xy", ["ab"]), None);
+    }
 
     #[test]
     fn texts_are_clipped_to_one_line_of_characters() {

@@ -50,8 +50,10 @@ pub(crate) struct Names {
     inside: Vec<Occurrence>,
     /// Keys of records, for completion.
     pub(crate) fields: Vec<String>,
-    /// The variables of patterns that are named as their fields.
+    /// The variables that are named as their fields, in patterns and records.
     shorthands: HashSet<Span>,
+    /// The variables that are named as the parameters that they are given as, with the item that has them.
+    short_arguments: HashMap<Span, usize>,
 }
 
 impl Names {
@@ -62,6 +64,7 @@ impl Names {
                 inside: Vec::new(),
                 fields: Vec::new(),
                 shorthands: HashSet::new(),
+                short_arguments: HashMap::new(),
             },
             arguments: Vec::new(),
             reviews: Vec::new(),
@@ -161,6 +164,11 @@ impl Names {
         }
         for (target, argument) in arguments {
             if let Some(item) = callable_of(program, &target) {
+                // A pipeline that calls itself: the variable and the parameter have one name anyway.
+                if names.short_arguments.get(&argument.span) == Some(&item) {
+                    names.short_arguments.remove(&argument.span);
+                    continue;
+                }
                 names.all.push(Occurrence { kind: Kind::Variable(item), declares: false, ..argument });
             }
         }
@@ -173,8 +181,15 @@ impl Names {
         names
     }
 
-    /// The text that gives a name another one. The field of a pattern keeps its name.
+    /// The text that gives a name another one. A field or parameter that is named as a variable keeps its
+    /// name if the variable gets another one, and the other way round.
     pub(crate) fn renamed(&self, o: &Occurrence, to: &str) -> String {
+        if let Some(item) = self.short_arguments.get(&o.span) {
+            return match o.kind == Kind::Variable(*item) {
+                true => format!("{}: {to}", o.text),
+                false => format!("{to}: {}", o.text),
+            };
+        }
         match self.shorthands.contains(&o.span) {
             true => format!("{}: {to}", o.text),
             false => to.to_string(),
@@ -547,6 +562,9 @@ impl Walk {
                 let kind = Kind::Variable(self.item);
                 let argument = Occurrence { kind, text, span, declares: false, behind: None };
                 self.arguments.push((run.target.text.clone(), argument));
+                if name.span == e.span {
+                    self.names.short_arguments.insert(name.span, self.item);
+                }
                 self.expr(e);
             }),
             Args::Positional(args) => args.iter().for_each(|e| self.expr(e)),
@@ -614,7 +632,13 @@ impl Walk {
                     }
                 }
                 ExprKind::Quarantine(_, ty) => self.ty(ty),
-                ExprKind::Construct(case, _) => self.add(Kind::Case, case, false),
+                ExprKind::Construct(case, fields) => {
+                    self.add(Kind::Case, case, false);
+                    self.short(fields);
+                }
+                ExprKind::Record(fields) | ExprKind::Map(fields) | ExprKind::Update(_, fields) => {
+                    self.short(fields)
+                }
                 ExprKind::Match(_, arms) => {
                     for arm in arms {
                         self.pattern(&arm.pattern);
@@ -624,6 +648,12 @@ impl Walk {
                 _ => {}
             }
         }
+    }
+
+    /// Notes the fields that are written as the variables whose values they have.
+    fn short(&mut self, fields: &[(Name, Expr)]) {
+        let short = fields.iter().filter(|(name, value)| name.span == value.span);
+        self.names.shorthands.extend(short.map(|(name, _)| name.span));
     }
 
     /// The cases that a pattern names. Variants of enums are texts.

@@ -1,6 +1,6 @@
 //! The rules of constants: values with a name for all of the program, which only compute.
 
-use super::env::{Binding, Entry};
+use super::env::{Binding, Entry, Fields};
 use super::{Checker, Pure};
 use crate::codes;
 use crate::types::{certain, unconditional};
@@ -96,7 +96,14 @@ impl Checker<'_> {
     fn bind_constant(&mut self, name: &ast::Name, ty: Type) {
         self.bindings += 1;
         let ty = unconditional(&ty);
-        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None, literal: None };
+        let binding = Binding {
+            id: self.bindings,
+            ty,
+            span: name.span,
+            whole: None,
+            literal: None,
+            fields: Fields::Some,
+        };
         self.env.set(&name.text, Some(Entry::Bound(binding)));
     }
 

@@ -5,6 +5,16 @@ use core_ir::Type;
 use diagnostics::Span;
 use std::collections::HashMap;
 
+/// The fields that a value has, as far as its text says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Fields {
+    /// It may have fields that its type does not name.
+    #[default]
+    Some,
+    /// It is a record of these fields alone, each with those of its own value.
+    These(Vec<(String, Fields)>),
+}
+
 /// A variable.
 #[derive(Clone, Debug)]
 pub(super) struct Binding {
@@ -16,6 +26,8 @@ pub(super) struct Binding {
     /// The type of its value with the strings that are written there, `Obj{level: "low"}`, where that says
     /// more than its type. The value may stand where a type of literals is declared.
     pub(super) literal: Option<Type>,
+    /// The fields of its value. One that is certain to be absent is null where an option is declared.
+    pub(super) fields: Fields,
 }
 
 impl Binding {
@@ -105,9 +117,9 @@ impl Env {
     pub(super) fn widen(&mut self, name: &str) {
         self.forget_places(name);
         if let Some(Entry::Bound(b)) = self.names.get(name)
-            && b.whole.is_some()
+            && (b.whole.is_some() || b.fields != Fields::Some)
         {
-            let entry = Entry::Bound(b.clone().widened());
+            let entry = Entry::Bound(Binding { fields: Fields::Some, ..b.clone().widened() });
             self.set(name, Some(entry));
         }
     }
@@ -171,7 +183,9 @@ impl Env {
                             Some(ty) => {
                                 let id = if Some(a.id) == before { b.id } else { a.id };
                                 let literal = literal.filter(|l| *l != ty);
-                                Some(Entry::Bound(Binding { id, ty, whole: None, literal, ..a }))
+                                let fields = if a.fields == b.fields { a.fields } else { Fields::Some };
+                                let span = a.span;
+                                Some(Entry::Bound(Binding { id, ty, span, whole: None, literal, fields }))
                             }
                             None => Some(Entry::Types { first: (a.span, a.ty), second: (b.span, b.ty) }),
                         }

@@ -1,8 +1,9 @@
 //! The rules of expressions.
 
-use super::env::{Binding, Entry, is_place};
+use super::env::{Binding, Entry, Fields, is_place};
 use super::{Checker, duplicate, suggest};
 use crate::codes;
+use crate::decls::CallableKind;
 use crate::functions::{self, Function};
 use crate::generics;
 use crate::predicate;
@@ -57,6 +58,49 @@ fn misfit(found: &Type, want: &Type, at: Span) -> Diagnostic {
     }
 }
 
+/// The type of a value of which the fields are known, with the options of `want` that it lacks. Their paths
+/// are added to `paths`. `path` leads to the value.
+fn with_absent(
+    known: &Fields,
+    found: &Type,
+    want: &Type,
+    path: &mut Vec<core_ir::Name>,
+    paths: &mut Vec<Vec<core_ir::Name>>,
+) -> Type {
+    let (Fields::These(all), Type::Record(has), Some(Type::Record(want))) =
+        (known, found, present(Some(want)))
+    else {
+        return found.clone();
+    };
+    let mut own: Vec<(core_ir::Name, Type)> = Vec::new();
+    for (name, ty) in has.iter() {
+        let inner = all.iter().find(|(n, _)| **n == **name);
+        let wanted = want.iter().find(|(n, _)| n == name);
+        path.push(name.clone());
+        let whole = match (inner, wanted) {
+            (Some((_, inner)), Some((_, wanted))) => with_absent(inner, ty, wanted, path, paths),
+            _ => ty.clone(),
+        };
+        path.pop();
+        own.push((name.clone(), whole));
+    }
+    for (name, ty) in want.iter() {
+        let is_known = all.iter().any(|(n, _)| **n == **name) || has.iter().any(|(n, _)| n == name);
+        if matches!(ty, Type::Option(_)) && !is_known {
+            paths.push(path.iter().chain([name]).cloned().collect());
+            own.push((name.clone(), ty.clone()));
+        }
+    }
+    Type::record(own)
+}
+
+/// The fields that a record lacks, as they are written; nothing if it lacks none.
+fn missing_fields(has: &[(core_ir::Name, Type)], want: &[(core_ir::Name, Type)]) -> Option<String> {
+    let lacks = want.iter().filter(|(n, _)| !has.iter().any(|(m, _)| m == n));
+    let all: Vec<String> = lacks.take(5).map(|(n, t)| format!("`{n}: …` of type {}", show(t))).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 /// Type of a value that is there where `want` is declared.
 fn present(want: Option<&Type>) -> Option<&Type> {
     match want {
@@ -93,6 +137,15 @@ impl Checker<'_> {
             && let Some(literal) = self.literal_type(e, &found).filter(|t| fits(t, want))
         {
             found = literal;
+        }
+        // A field that it is certain not to have is null where an option is declared.
+        if !fits(&found, want) {
+            let mut paths = Vec::new();
+            let whole = with_absent(&self.fields_of_value(e), &found, want, &mut Vec::new(), &mut paths);
+            if fits(&whole, want) {
+                found = whole;
+                self.facts.absent.insert(e.span, paths);
+            }
         }
         // What only a caller knows no run can check, but a condition it can.
         let is_unknown = generics::mentions(want, &self.generics) && !certain(&found, &plain(want));
@@ -139,6 +192,9 @@ impl Checker<'_> {
                 d.help("a list of one item is written `[…]`")
             }
             (_, Type::Bool) => d.help("compare it: `… == …`"),
+            (Type::Record(has), Type::Record(fields)) if let Some(missing) = missing_fields(has, fields) => {
+                d.help(format!("add {missing}"))
+            }
             _ => d.help(format!("give a value of type {}", show(want))),
         };
         // Holes hold no quotes, so only what has none can be moved into one.
@@ -247,6 +303,27 @@ impl Checker<'_> {
             let entry = Entry::Bound(Binding { literal, ..b.clone() });
             self.env.set(&name.text, Some(entry));
         }
+    }
+
+    /// Keeps which fields the value of a variable has.
+    pub(super) fn bind_fields(&mut self, name: &ast::Name, fields: Fields) {
+        if let (Fields::These(_), Some(Entry::Bound(b))) = (&fields, self.env.get(&name.text)) {
+            let entry = Entry::Bound(Binding { fields, ..b.clone() });
+            self.env.set(&name.text, Some(entry));
+        }
+    }
+
+    /// The fields that the text of an expression says that its value has.
+    pub(super) fn fields_of_value(&self, e: &Expr) -> Fields {
+        stacker::maybe_grow(64 << 10, 1 << 20, || match &e.kind {
+            ExprKind::Record(fields) => {
+                let all = fields.iter().map(|(name, e)| (name.text.clone(), self.fields_of_value(e)));
+                Fields::These(all.collect())
+            }
+            ExprKind::Paren(inner) => self.fields_of_value(inner),
+            ExprKind::Var(_) => self.binding_of(e).map_or(Fields::Some, |b| b.fields.clone()),
+            _ => Fields::Some,
+        })
     }
 
     /// The declared type of a variable, whose value must fit it.
@@ -361,11 +438,11 @@ impl Checker<'_> {
             ExprKind::Map(fields) => match present(want) {
                 Some(Type::Record(_)) => {
                     self.quoted_field(fields);
-                    self.record(fields, want)
+                    self.whole_record(fields, e.span, want)
                 }
                 _ => self.map(fields, None),
             },
-            ExprKind::Record(fields) => self.record(fields, want),
+            ExprKind::Record(fields) => self.whole_record(fields, e.span, want),
             ExprKind::Construct(name, fields) => self.construct(name, fields, e.span),
             ExprKind::Update(of, fields) => self.update(of, fields, want),
             ExprKind::Lambda(params, body) => self.stray_function(e.span, params, body),
@@ -382,8 +459,10 @@ impl Checker<'_> {
                     };
                     self.facts.variables.push((l.name.span, ty.clone()));
                     let literal = self.literal_type(&l.value, &ty);
+                    let fields = self.fields_of_value(&l.value);
                     self.bind(&l.name, ty);
                     self.bind_literal(&l.name, literal);
+                    self.bind_fields(&l.name, fields);
                 }
                 let ty = self.expr(value, want);
                 self.env.undo(mark);
@@ -534,19 +613,30 @@ impl Checker<'_> {
             self.report(d);
             return Type::Enum(t.clone());
         }
+        self.braces_of_text(s, span, false);
+        Type::Str
+    }
+
+    /// Warns of the name of a variable in braces that are text: in a plain string, or doubled beside holes.
+    pub(super) fn braces_of_text(&mut self, text: &str, span: Span, doubled: bool) {
         let known = |inside: &&str| {
             let name = inside.split('.').next().unwrap_or("");
             matches!(self.env.get(name), Some(Entry::Bound(_)))
         };
-        if let Some(name) = braced(s).find(known) {
-            let at = Span { end: span.start, ..span };
-            self.report(
-                Diagnostic::warn(codes::TEXT_BRACES, format!("`{{{name}}}` is text in a plain string"), span)
-                    .help("write `f` before the string to put the value there: `f\"…\"`")
-                    .fix(Fix { span: at, replacement: "f".into(), applicability: Applicability::Unsafe }),
-            );
+        if doubled {
+            let mut holes = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0.trim()));
+            let Some(name) = holes.find(known) else { return };
+            let message = format!("`{{{{{name}}}}}` is the text `{{{name}}}`, and no value");
+            let d = Diagnostic::warn(codes::TEXT_BRACES, message, span);
+            return self.report(d.help(format!("one brace opens a hole: `{{{name}}}`")));
         }
-        Type::Str
+        let Some(name) = braced(text).find(known) else { return };
+        let at = Span { end: span.start, ..span };
+        self.report(
+            Diagnostic::warn(codes::TEXT_BRACES, format!("`{{{name}}}` is text in a plain string"), span)
+                .help("write `f` before the string to put the value there: `f\"…\"`")
+                .fix(Fix { span: at, replacement: "f".into(), applicability: Applicability::Unsafe }),
+        );
     }
 
     pub(super) fn variable(&mut self, name: &str, span: Span) -> Type {
@@ -582,7 +672,14 @@ impl Checker<'_> {
         self.report(d);
         // Reported once; what follows from it is not worth another message.
         self.bindings += 1;
-        let binding = Binding { id: self.bindings, ty: Type::Dyn, span, whole: None, literal: None };
+        let binding = Binding {
+            id: self.bindings,
+            ty: Type::Dyn,
+            span,
+            whole: None,
+            literal: None,
+            fields: Fields::Some,
+        };
         self.env.set(name, Some(Entry::Bound(binding)));
         Type::Dyn
     }
@@ -702,6 +799,35 @@ impl Checker<'_> {
             all.push((name.text.as_str().into(), ty));
         }
         Type::record(all)
+    }
+
+    /// A record whose fields are all written here. One that may be absent may be left out: absent it is null.
+    fn whole_record(&mut self, fields: &[(ast::Name, Expr)], at: Span, want: Option<&Type>) -> Type {
+        let found = self.record(fields, want);
+        let (Type::Record(has), Some(Type::Record(known))) = (&found, present(want)) else { return found };
+        for (name, _) in fields.iter().filter(|_| !known.is_empty()) {
+            if !known.iter().any(|(n, _)| **n == *name.text) {
+                self.extra_field(name, known);
+            }
+        }
+        let left_out =
+            known.iter().filter(|(n, t)| matches!(t, Type::Option(_)) && !has.iter().any(|(m, _)| m == n));
+        let paths: Vec<_> = left_out.clone().map(|(n, _)| vec![n.clone()]).collect();
+        let whole = Type::record(has.iter().chain(left_out).cloned().collect::<Vec<_>>());
+        if !paths.is_empty() {
+            self.facts.absent.insert(at, paths);
+        }
+        whole
+    }
+
+    /// Warns of a field that the type that is declared for the record does not have.
+    fn extra_field(&mut self, name: &ast::Name, known: &[(core_ir::Name, Type)]) {
+        let message = format!("there is no field `{}` in {}", name.text, show(&Type::record(known.to_vec())));
+        let d = Diagnostic::warn(codes::EXTRA_FIELD, message, name.span);
+        self.report(match nearest(&name.text, known.iter().map(|(n, _)| &**n)) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help("remove it, or add it to the type: here nobody can read it"),
+        });
     }
 
     /// The key of a map that is looked up.
@@ -1069,7 +1195,29 @@ impl Checker<'_> {
                 let shown: Vec<String> = types.iter().map(show).collect();
                 let message = format!("`{name}` can't be called with ({})", shown.join(", "));
                 let d = Diagnostic::error(codes::BAD_CALL, message, span);
+                // A task, tool or pipeline of the same name is meant.
+                if let Some(s) = self.decls.callable(name) {
+                    let message =
+                        format!("{} `{name}` can't be called inside an expression", s.kind.as_str());
+                    self.report(
+                        Diagnostic::error(codes::CALL_IN_EXPRESSION, message, span)
+                            .remark(s.name.span, "declared here")
+                            .help(format!("call it in a statement of its own: `let x = {name}(…);`")),
+                    );
+                    return Type::Dyn;
+                }
+                let inside: Vec<Type> = types
+                    .iter()
+                    .map(|t| match t {
+                        Type::Option(inner) => (**inner).clone(),
+                        other => other.clone(),
+                    })
+                    .collect();
+                let fits_inside = (f.ty)(&inside).is_some();
                 self.report(match (f.name, types) {
+                    _ if fits_inside => {
+                        d.help("look inside the option with `if let x = …`, or give another value: `x ?? …`")
+                    }
                     ("range", [_]) => d.help("write `range(0, n)` to count from 0"),
                     ("has", [Type::List(_) | Type::Str, _]) => d.help("write `contains(…)`"),
                     ("remove", [Type::List(_), ..]) => {
@@ -1148,8 +1296,16 @@ impl Checker<'_> {
     }
 
     pub(super) fn call_in_expression(&mut self, name: &ast::Name, args: &[Expr]) -> Type {
-        for a in args {
+        let known = self.out.len();
+        let mut of_unknown = false;
+        for (i, a) in args.iter().enumerate() {
             self.expr(a, None);
+            let is_receiver = i == 0 && matches!(a.kind, ExprKind::Var(_)) && a.span.start < name.span.start;
+            of_unknown |= is_receiver && self.out.len() > known;
+        }
+        // The method of something unknown, which was reported.
+        if of_unknown {
+            return Type::Dyn;
         }
         let d = match self.decls.callable(&name.text) {
             Some(s) => Diagnostic::error(
@@ -1167,8 +1323,10 @@ impl Checker<'_> {
                 );
                 let guards = if self.in_guard { predicate::tests().collect() } else { Vec::new() };
                 let case = self.decls.types.cases.get(&name.text);
+                let own = self.decls.callables.values().filter(|s| s.kind == CallableKind::Function);
+                let own = own.map(|s| s.name.text.as_str());
                 match functions::known_as(&name.text)
-                    .or_else(|| nearest(&name.text, functions::function_names().chain(guards)))
+                    .or_else(|| nearest(&name.text, own.chain(functions::function_names()).chain(guards)))
                 {
                     _ if case.is_some() => {
                         let written = case.map(|c| c.written(&name.text)).unwrap_or_default();
@@ -1181,7 +1339,7 @@ impl Checker<'_> {
                         d.help(format!("`{}` can be said in the condition of a `guard` only", name.text))
                     }
                     Some(near) => suggest(d, near),
-                    None => d.help(format!("the functions are {}", functions::list())),
+                    None => d.help(format!("declare it: `fn {}(x: Type) -> Type {{ … }}`", name.text)),
                 }
             }
         };

@@ -150,7 +150,12 @@ impl Checker<'_> {
             return Type::Dyn;
         }
         let wanted = if matches!(f.name, "filter" | "sort_by") { want } else { None };
+        let known = self.out.len();
         let list = self.expr(&args[0], wanted);
+        // Of a list that there is not nothing more is said.
+        if matches!(args[0].kind, ExprKind::Var(_)) && self.out.len() > known {
+            return Type::Dyn;
+        }
         let item = match &list {
             Type::List(t) => (**t).clone(),
             Type::Dyn => Type::Dyn,

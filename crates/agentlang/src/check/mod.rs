@@ -12,7 +12,7 @@ mod narrow;
 mod statements;
 
 pub(super) use calls::{arguments_of, usage};
-use env::{Binding, Entry, Env};
+use env::{Binding, Entry, Env, Fields};
 pub(crate) use functions::each_expression;
 use statements::Loop;
 pub(super) use statements::number;
@@ -54,6 +54,8 @@ pub(super) struct Facts {
     /// Arguments of pipelines and `fn`s, results of `fn`s, and fields of cases, whose type only the run
     /// shows, with the type that they must have.
     pub(super) unsure: HashMap<Span, Type>,
+    /// Records in which options are left out where they are declared: the paths of fields that are null.
+    pub(super) absent: HashMap<Span, Vec<Vec<core_ir::Name>>>,
     /// The declared results of pipelines that return something whose type only the run shows.
     pub(super) unsure_results: HashSet<Span>,
     /// Uses of variables and fields that a condition has shown not to be null, with the type inside. The term
@@ -226,7 +228,14 @@ impl Checker<'_> {
         self.bindings += 1;
         // What a condition says of a value holds until the variable is bound anew, which a loop may do.
         let ty = unconditional(&ty);
-        let binding = Binding { id: self.bindings, ty, span: name.span, whole: None, literal: None };
+        let binding = Binding {
+            id: self.bindings,
+            ty,
+            span: name.span,
+            whole: None,
+            literal: None,
+            fields: Fields::Some,
+        };
         self.env.forget_places(&name.text);
         self.env.set(&name.text, Some(Entry::Bound(binding)));
     }
@@ -296,16 +305,26 @@ impl Checker<'_> {
         for param in &signature.params {
             self.bind(&param.name, param.ty.clone());
         }
-        t.body.system.iter().chain(prompt).for_each(|template| self.template(template));
+        for template in t.body.system.iter().chain(prompt) {
+            self.template(template);
+            for part in &template.parts {
+                if let ast::TemplatePart::Text(text) = part {
+                    self.braces_of_text(&text.value, text.span, true);
+                }
+            }
+        }
     }
 
     fn template(&mut self, template: &ast::Template) {
         for part in &template.parts {
-            if let ast::TemplatePart::Hole(e) = part {
-                let ty = self.expr(e, None);
-                if holds_numbers(&ty) {
-                    self.facts.numbers.insert(e.span);
+            match part {
+                ast::TemplatePart::Hole(e) => {
+                    let ty = self.expr(e, None);
+                    if holds_numbers(&ty) {
+                        self.facts.numbers.insert(e.span);
+                    }
                 }
+                ast::TemplatePart::Text(_) => {}
             }
         }
     }

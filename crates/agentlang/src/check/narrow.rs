@@ -3,7 +3,7 @@
 //! Source: `docs/language/types.md`, "Values that may be absent".
 
 use super::Checker;
-use super::env::{Binding, Changes, Entry};
+use super::env::{Binding, Changes, Entry, Fields};
 use super::expr::comparable;
 use crate::codes;
 use crate::types::{show, unconditional};
@@ -131,6 +131,7 @@ impl Checker<'_> {
                 span,
                 whole: Some(s.whole.clone()),
                 literal: None,
+                fields: Fields::Some,
             });
             match s.place == s.root {
                 true => self.env.set(&s.root, Some(entry)),

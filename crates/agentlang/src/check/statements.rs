@@ -1,7 +1,7 @@
 //! The rules of statements.
 
 use super::cases::{no_case, no_field};
-use super::env::{Binding, Changes, Entry, is_place, leave};
+use super::env::{Binding, Changes, Entry, Fields, is_place, leave};
 use super::expr::not_a_variant;
 use super::{Checker, duplicate, leaves, removal, zero};
 use crate::codes;
@@ -28,6 +28,8 @@ pub(super) struct Cases<'e> {
     seen: HashMap<Cow<'e, str>, Span>,
     /// The place of `_`.
     rest: Option<Span>,
+    /// True if a pattern is no case of what is matched.
+    has_unknown: bool,
 }
 
 /// A number of a pattern as it is shown: `1.0` is `1`.
@@ -131,6 +133,18 @@ impl Checker<'_> {
         self.facts.outs.insert(stmt, outs.into());
     }
 
+    /// [`Self::merge`] of the ways that lead on. One that returns or leaves the loop binds nothing for what
+    /// follows; if all do, nothing follows.
+    fn merge_open(&mut self, stmt: Span, ways: Vec<(Option<&Block>, Changes)>, construct: &'static str) {
+        let is_open =
+            |(block, _): &(Option<&Block>, Changes)| block.is_none_or(|b| self.exits.block(b).falls);
+        let any = ways.iter().any(is_open);
+        let open: Vec<bool> = ways.iter().map(|way| !any || is_open(way)).collect();
+        let ways: Vec<Changes> =
+            ways.into_iter().zip(open).filter(|(_, open)| *open).map(|((_, w), _)| w).collect();
+        self.merge(stmt, &ways, construct);
+    }
+
     pub(super) fn branch(&mut self, block: Option<&Block>) -> Changes {
         let mark = self.env.mark();
         if let Some(block) = block {
@@ -159,8 +173,10 @@ impl Checker<'_> {
                     self.facts.variables.push((name.span, ty.clone()));
                 }
                 let literal = self.literal_type(e, &ty);
+                let fields = self.fields_of_value(e);
                 self.bind(name, ty);
                 self.bind_literal(name, literal);
+                self.bind_fields(name, fields);
             }
             StmtKind::Parallel { .. } | StmtKind::ParallelFor(..) if self.pure.is_some() => {
                 if let Some(pure) = self.pure {
@@ -171,8 +187,15 @@ impl Checker<'_> {
             StmtKind::If(condition, then, other) => {
                 self.condition(condition);
                 let (holds, fails) = (self.shown_by(condition, true), self.shown_by(condition, false));
-                let ways = [self.branch_under(Some(then), &holds), self.branch_under(other.as_ref(), &fails)];
-                self.merge(stmt.span, &ways, if other.is_some() { "`if`" } else { "`if` without `else`" });
+                let ways = vec![
+                    (Some(then), self.branch_under(Some(then), &holds)),
+                    (other.as_ref(), self.branch_under(other.as_ref(), &fails)),
+                ];
+                self.merge_open(
+                    stmt.span,
+                    ways,
+                    if other.is_some() { "`if`" } else { "`if` without `else`" },
+                );
                 // Only one way leads on.
                 if !self.exits.block(then).falls {
                     self.apply(&fails);
@@ -188,10 +211,10 @@ impl Checker<'_> {
                 self.bind(name, ty);
                 let bound = self.bindings;
                 self.block(then);
-                let mut then = self.env.undo(mark);
-                leave(&mut then, &name.text, bound, known);
-                let ways = [then, self.branch(other.as_ref())];
-                self.merge(stmt.span, &ways, "`if let`");
+                let mut found = self.env.undo(mark);
+                leave(&mut found, &name.text, bound, known);
+                let ways = vec![(Some(then), found), (other.as_ref(), self.branch(other.as_ref()))];
+                self.merge_open(stmt.span, ways, "`if let`");
             }
             StmtKind::While(condition, max, body) => {
                 if let (Some(pure), None) = (self.pure, max) {
@@ -240,7 +263,7 @@ impl Checker<'_> {
                 self.block(handler);
                 let mut caught = self.env.undo(mark);
                 leave(&mut caught, &name.text, bound, known);
-                self.merge(stmt.span, &[tried, caught], "`try`");
+                self.merge_open(stmt.span, vec![(Some(body), tried), (Some(handler), caught)], "`try`");
             }
             StmtKind::Assert(e, message) => {
                 self.condition(e);
@@ -400,7 +423,14 @@ impl Checker<'_> {
                     self.bindings += 1;
                     let ty = Type::list(b.ty.clone());
                     let literal = b.literal.clone().map(Type::list);
-                    let list = Binding { id: self.bindings, ty, span: b.span, whole: None, literal };
+                    let list = Binding {
+                        id: self.bindings,
+                        ty,
+                        span: b.span,
+                        whole: None,
+                        literal,
+                        fields: Fields::Some,
+                    };
                     self.env.set(&name, Some(Entry::Bound(list)));
                     outs.push(name);
                 }
@@ -499,10 +529,10 @@ impl Checker<'_> {
             for (name, bound, known) in fields {
                 leave(&mut way, &name.text, bound, known);
             }
-            ways.push(way);
+            ways.push((Some(&arm.body), way));
         }
         self.exhaustive(&cases, &matched, e.span, stmt, "{ }");
-        self.merge(stmt, &ways, "`match`");
+        self.merge_open(stmt, ways, "`match`");
     }
 
     /// The type of literals that a variable has already, if a new value is one of them.
@@ -625,6 +655,7 @@ impl Checker<'_> {
                     ),
                     _ => None,
                 };
+                cases.has_unknown |= d.is_some();
                 d.into_iter().for_each(|d| self.report(d));
             }
             cases.seen.insert(key, v.span);
@@ -689,7 +720,8 @@ impl Checker<'_> {
         whole: Span,
         empty: &str,
     ) {
-        if cases.rest.is_some() {
+        // A case of another name may be one that seems to be missing, and was reported.
+        if cases.rest.is_some() || cases.has_unknown {
             return;
         }
         let (all, name): (Vec<&str>, String) = match matched {

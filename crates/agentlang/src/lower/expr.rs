@@ -343,7 +343,12 @@ impl SurfaceLowering<'_> {
     }
 
     pub(super) fn expr(&mut self, e: &Expr) -> TermId {
-        let value = stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e));
+        let mut value = stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_inner(e));
+        if let Some(paths) = self.c.facts.absent.get(&e.span) {
+            for path in paths {
+                value = self.with_null(value, path, e.span);
+            }
+        }
         let Some(ty) = self.c.facts.narrowed.get(&e.span) else { return value };
         let what = match &e.kind {
             ExprKind::Var(name) => format!("`{name}`"),
@@ -359,6 +364,22 @@ impl SurfaceLowering<'_> {
         });
         let ty = declared.filter(|t| unconditional(t) == *ty).unwrap_or_else(|| ty.clone());
         self.b.add(Term::Check(what.into(), ty, value), e.span)
+    }
+
+    /// A record in which the field at the end of a path is null.
+    fn with_null(&mut self, record: TermId, path: &[Name], at: Span) -> TermId {
+        let Some((name, inside)) = path.split_first() else { return record };
+        if inside.is_empty() {
+            let null = self.b.lit(Data::Null, at);
+            return self.b.add(Term::With(record, name.clone(), null), at);
+        }
+        let held = self.b.fresh("record");
+        let whole = self.b.var(held.clone(), at);
+        let part = self.access(whole, name, false, at);
+        let part = self.with_null(part, inside, at);
+        let whole = self.b.var(held.clone(), at);
+        let changed = self.b.add(Term::With(whole, name.clone(), part), at);
+        self.b.let_in(vec![(held, record)], changed, at)
     }
 
     pub(super) fn expr_inner(&mut self, e: &Expr) -> TermId {

@@ -3,6 +3,7 @@
 
 mod calculus;
 mod formatting;
+mod newcomers;
 mod policy_block;
 mod rows;
 mod suite;

@@ -77,7 +77,7 @@ fn every_code_has_examples_that_hold() {
 }
 
 /// All findings of a text in the notation of the suite, each with its line.
-fn annotations(path: &Path, text: &str) -> Vec<(u32, String)> {
+pub(crate) fn annotations(path: &Path, text: &str) -> Vec<(u32, String)> {
     let (sources, module, mut found) = found_at(&path.display().to_string(), text, Files::default());
     // What is wrong in an imported file is said where that is checked.
     found.retain(|d| d.span.unwrap().file == FileId(0));

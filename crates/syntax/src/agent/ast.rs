@@ -81,6 +81,8 @@ pub struct Number {
 pub struct Program {
     /// The declarations.
     pub items: Vec<Item>,
+    /// The names of declarations that could not be read.
+    pub unread: Vec<Name>,
     /// The comments, in order.
     pub comments: Vec<Comment>,
     /// The whole text.

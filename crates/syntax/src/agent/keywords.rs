@@ -239,6 +239,32 @@ pub fn is(word: &str, role: Role) -> bool {
     words(role).any(|w| w == word)
 }
 
+/// Returns the remedy for a word of another policy language, or a key of the policy file, that begins no
+/// rule.
+///
+/// # Examples
+/// ```
+/// use syntax::agent::keywords::instead_of_rule;
+/// assert!(instead_of_rule("deny").is_some_and(|help| help.contains("allow")));
+/// assert_eq!(instead_of_rule("allow"), None);
+/// ```
+pub fn instead_of_rule(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "deny" | "forbid" | "refuse" | "reject" | "block" => {
+            "say what must hold of each call: `allow amount <= 1500 else \"too much\";`"
+        }
+        "require" | "requires" | "permit" | "condition" => "write `allow amount <= 1500 else \"too much\";`",
+        "ask" | "confirm" | "approval" | "review" | "human" => {
+            "write `approve;` or `approve when amount > 50;`"
+        }
+        "bounds" => "each argument has a rule of its own: `bound body secret;`",
+        "effect" => "the effect is a rule by itself: `reads;`, `writes;` or `pure;`",
+        "fields" => "write `result \"[].id\" trusted;`",
+        "limit" | "max_calls" | "times" | "rate" => "write `at_most 3;`",
+        _ => return None,
+    })
+}
+
 /// Returns whether a word can't be a name.
 ///
 /// # Examples

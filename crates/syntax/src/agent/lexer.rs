@@ -55,8 +55,8 @@ pub struct Tokens {
 
 // Longest first, so that the first match is the right one.
 const PUNCTUATION: &[&str] = &[
-    "...", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "{", "}", "[", "]", "(", ")", ",",
-    ";", ":", ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "|",
+    "...", "===", "!==", "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "**", "??", "?.", "{", "}", "[",
+    "]", "(", ")", ",", ";", ":", ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "|", "?",
 ];
 
 /// Returns true for a character that may begin a name.
@@ -97,7 +97,7 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
             continue;
         }
         // Comments of other languages: one report, and what they say is skipped.
-        if c == '#' || rest.starts_with("/*") {
+        if (c == '#' && !rest.starts_with("#\"")) || rest.starts_with("/*") {
             let end = match c {
                 '#' => at + rest.find(['\n', '\r']).unwrap_or(rest.len()),
                 _ => at + rest.find("*/").map_or(rest.len(), |n| n + 2),
@@ -141,18 +141,25 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
                     }),
             );
             Token::Bad
-        } else if let Some(length) = other_quoted(rest) {
+        } else if let Some((length, has_holes)) = other_string(rest) {
             at += length;
-            out.diagnostics.push(
-                Diagnostic::error("A001", "strings are written in double quotes", span(start, at))
-                    .help("write `\"…\"`")
-                    .fix(Fix {
-                        span: span(start, at),
-                        replacement: format!("\"{}\"", &rest[c.len_utf8()..length - closing(c).len_utf8()]),
-                        applicability: Applicability::Unsafe,
-                    }),
-            );
-            Token::Str
+            let d = Diagnostic::error("A001", "strings are written in double quotes", span(start, at));
+            let inner = other_quoted(rest).map(|length| &rest[c.len_utf8()..length - closing(c).len_utf8()]);
+            let fix = inner.filter(|_| c != '`').map(|inner| Fix {
+                span: span(start, at),
+                replacement: format!("\"{inner}\""),
+                applicability: Applicability::Unsafe,
+            });
+            let d = d.help(match (c, has_holes) {
+                ('#', _) => "write `\"…\"`, or `\"\"\"…\"\"\"` for several lines",
+                (_, true) => "write `f\"… {x} …\"`",
+                _ => "write `\"…\"`",
+            });
+            out.diagnostics.push(match fix {
+                Some(fix) => d.fix(fix),
+                None => d,
+            });
+            if has_holes { Token::Bad } else { Token::Str }
         } else if starts_name(c) {
             at += rest.find(|c| !continues_name(c)).unwrap_or(rest.len());
             Token::Word
@@ -185,7 +192,7 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
                     || PUNCTUATION.iter().any(|p| p.starts_with(c))
             };
             at += rest.find(known).unwrap_or(rest.len()).max(c.len_utf8());
-            out.diagnostics.push(unexpected(&text[start..at], text.get(at..).unwrap_or(""), span(start, at)));
+            out.diagnostics.push(unexpected(&text[start..at], span(start, at)));
             Token::Bad
         };
         out.tokens.push(Lexed { token, start: start as u32, end: at as u32, first_on_line });
@@ -196,7 +203,7 @@ pub fn lex(file: FileId, text: &str, from: usize, to: usize) -> Tokens {
 }
 
 /// Quotes that are a slip from another language, or from a word processor.
-const OTHER_QUOTES: [char; 3] = ['\'', '“', '‘'];
+const OTHER_QUOTES: [char; 4] = ['\'', '“', '‘', '`'];
 
 /// The length of a string between `\"` and `\"`.
 fn escaped_string(text: &str) -> Option<usize> {
@@ -214,6 +221,17 @@ fn closing(quote: char) -> char {
     }
 }
 
+/// The length of a string of another language, and whether it has holes.
+fn other_string(text: &str) -> Option<(usize, bool)> {
+    if let Some(length) = other_quoted(text) {
+        return Some((length, text.starts_with('`') && text[..length].contains("${")));
+    }
+    match text.strip_prefix("#\"") {
+        Some(inside) => Some((2 + inside.find("\"#")? + 2, false)),
+        None => Some((1 + other_quoted(text.strip_prefix('f')?)?, true)),
+    }
+}
+
 /// The length of a string in other quotes than double ones.
 fn other_quoted(text: &str) -> Option<usize> {
     let quote = text.chars().next().filter(|c| OTHER_QUOTES.contains(c))?;
@@ -223,19 +241,13 @@ fn other_quoted(text: &str) -> Option<usize> {
     Some(quote.len_utf8() + length + end.len_utf8())
 }
 
-fn unexpected(junk: &str, after: &str, span: Span) -> Diagnostic {
+fn unexpected(junk: &str, span: Span) -> Diagnostic {
     let shown: String = junk.chars().take(20).collect();
     let found = Diagnostic::error("A001", format!("`{shown}` means nothing here"), span);
     match junk.chars().next() {
         Some('\'' | '`' | '“' | '”' | '‘' | '’') => {
             found.help("strings are written in double quotes: `\"text\"`")
         }
-        Some('?') if after.starts_with(':') => {
-            found.help("a value that may be missing has the type `Option[Type]`: `name: Option[Type]`")
-        }
-        Some('?') => found.help(
-            "a choice is written `if c { a } else { b }`, and a type whose values may be missing `Option[Type]`",
-        ),
         Some('@') => found.help("there are no decorators: say what something does after its result type"),
         Some('$') => found.help("a variable is written `x`, and `{x}` in an f-string"),
         Some('&') => found.help("`and` is written `&&`"),
@@ -367,6 +379,8 @@ pub fn parts(
     let (quote, end) = match raw.chars().next() {
         _ if long => ("\"\"\"", "\"\"\""),
         Some('\'') => ("'", "'"),
+        Some('`') => ("`", "`"),
+        Some('#') => ("#\"", "\"#"),
         Some('“') => ("“", "”"),
         Some('‘') => ("‘", "’"),
         _ => ("\"", "\""),

@@ -47,7 +47,10 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
             Span { file, start: 0, end: 0 },
         )
         .help(format!("the limit is {MAX_TEXT_BYTES} bytes"));
-        return (Program { items: Vec::new(), comments: Vec::new(), span: whole }, vec![d]);
+        return (
+            Program { items: Vec::new(), unread: Vec::new(), comments: Vec::new(), span: whole },
+            vec![d],
+        );
     }
     let lexed = lexer::lex(file, text, 0, text.len());
     let mut parser = Parser {
@@ -69,8 +72,12 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
         attacks: Vec::new(),
         snapshots: Vec::new(),
         in_policy: false,
+        in_head: false,
+        suspect: None,
+        unread: Vec::new(),
     };
     let items = parser.items();
+    let unread = std::mem::take(&mut parser.unread);
     let mut diagnostics = parser.diagnostics;
     diagnostics.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
     if diagnostics.len() > MAX_ERRORS {
@@ -80,7 +87,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
             last.help.push(format!("{rest} more errors of this file are not shown"));
         }
     }
-    (Program { items, comments: lexed.comments, span: whole }, diagnostics)
+    (Program { items, unread, comments: lexed.comments, span: whole }, diagnostics)
 }
 
 struct Parser<'a> {
@@ -109,6 +116,12 @@ struct Parser<'a> {
     snapshots: Vec<Snapshot>,
     /// True between the braces of a policy, where `tool` begins a rule.
     in_policy: bool,
+    /// True in the head of a statement, where a brace after a name begins its block.
+    in_head: bool,
+    /// A block whose closing brace stands further left than the line that opened it.
+    suspect: Option<Span>,
+    /// The names of declarations that could not be read.
+    unread: Vec<Name>,
 }
 
 impl Parser<'_> {
@@ -223,9 +236,10 @@ impl Parser<'_> {
         let span = if self.at_end() { self.before() } else { self.here() };
         let found = self.found();
         let d = Diagnostic::error("A010", format!("expected {what}, found {found}"), span);
-        self.plain_help = Some(match self.at_end() {
-            true => format!("write {what} here"),
-            false => format!("write {what} here, or remove {found}"),
+        // What follows something says its place by it.
+        self.plain_help = Some(match self.at_end() || what.contains(" after ") {
+            true => format!("write {what}"),
+            false => format!("write {what} before {found}"),
         });
         match self.slip(what) {
             Some(help) => d.help(help),
@@ -236,9 +250,7 @@ impl Parser<'_> {
     /// Returns a hint for a habit from another language.
     fn slip(&self, what: &str) -> Option<&'static str> {
         if what.starts_with("the body of ") && self.at_word("approve") {
-            return Some(
-                "approval is asked for by the policy: write `approve = true` under `[tools.NAME]` of the policy file",
-            );
+            return Some("approval is asked for by the policy: `policy { tool NAME { approve; } }`");
         }
         let before = self.at.checked_sub(1).map_or("", |i| self.text_of(self.tokens[i]));
         let callee = self.at.checked_sub(3).map_or("", |i| self.text_of(self.tokens[i]));
@@ -263,19 +275,25 @@ impl Parser<'_> {
             "a name for the message" if is("(") => {
                 return Some("write `catch why { … }`, without parentheses");
             }
-            "an expression" if is("=") && matches!(before, "==" | "!=") => {
-                return Some("`==` and `!=` compare values of one type; there is no `===`");
-            }
             "an expression" if is("=") => return Some("write `let x = x + …;` to change a variable"),
             "an expression" if is(">") && before == "<" => return Some("`<>` is written `!=`"),
             "an expression" if is("|") || is("||") => return Some("a function is written `x => …`"),
-            "an expression" if is("*") && before == "*" => {
-                return Some("there is no `**`: multiply, or use `fold` over a `range`");
+            "the name of the test in quotes" => return Some("a test has a name: `test \"…\" { … }`"),
+            "`}` or a body" if keywords::is(word, Role::Statement) => {
+                return Some(
+                    "a tool or task has no statements: what computes is a `fn`, what calls is a `pipeline`",
+                );
+            }
+            "a declaration" if self.at_foreign_start() => {
+                return Some("a program consists of declarations such as `agent`, `task` and `pipeline`");
             }
             _ => {}
         }
         if what.starts_with("`->` ") && (is("=>") || is(":")) {
             return Some("write `->` before the result type");
+        }
+        if what.starts_with("`=>` and a value") {
+            return Some("a mock is written `mock name(_) => value;`, or `mock name fails \"message\";`");
         }
         if what.starts_with("`=>` ") {
             return match before {
@@ -298,10 +316,34 @@ impl Parser<'_> {
             return Some("write `try { … } catch why { … }`");
         }
         if what.starts_with("`:` and a value") && (is("}") || is(",")) {
-            return Some("a field is written with its value: `{ name: name }`");
+            return Some("a field has a value: `{ name: value }`");
         }
-        if what.starts_with("`->` ") && is("{") {
-            return Some("say which type it returns: `-> String {`");
+        if what.starts_with("`->` ") && (is("{") || word == "by") {
+            return Some(match word {
+                "by" => "say which type it returns: `-> String by agent {`",
+                _ => "say which type it returns: `-> String {`",
+            });
+        }
+        if what.starts_with("`:` and a type after ") && (is(")") || is(",")) {
+            return Some("a parameter has a type: `name: String`");
+        }
+        if what.starts_with("`=` ") && is(",") {
+            return Some("a variable has one name: `let first = pair[0];` for each part");
+        }
+        if what == "`=` after the name" && is("{") {
+            return Some(
+                "`if let` looks inside an option; a case is looked at by `match x { Case { field } => …, _ => … }`",
+            );
+        }
+        if what.starts_with("a whole number after ") || what.starts_with("a number of seconds after ") {
+            return (is("=") || is(":") || is("("))
+                .then_some("a clause and its number have no sign between: `retries 2`");
+        }
+        if what.starts_with("`call` ") {
+            return Some("`expect` is about calls of tools; a value is checked by `assert x == …;`");
+        }
+        if what.ends_with("after the assertion") && matches!(self.now(), Token::Str | Token::Template) {
+            return Some("a message stands after a comma: `assert condition, \"message\";`");
         }
         if what.starts_with("`;` ") && what.ends_with("the rule") && (is(":") || is("=")) {
             return Some("a rule is its name and values, without a sign between: `bound to trusted;`");
@@ -339,6 +381,9 @@ impl Parser<'_> {
                     Some("arguments by name are written `run name with { parameter: value }`")
                 }
                 _ if matches!(word, "for") => Some("write `xs.map(x => …)`"),
+                _ if parameters && self.now() == Token::Word => Some(
+                    "behind the type of a parameter may stand `untrusted`, `secret`, `requires trusted` or `requires public`",
+                ),
                 _ => None,
             };
         }
@@ -356,6 +401,15 @@ impl Parser<'_> {
         }
         if is("=") {
             return Some("write `==` to compare; only `let` gives a variable a value");
+        }
+        if is("===") || is("!==") {
+            return Some("`==` and `!=` compare values of one type; there is no `===`");
+        }
+        if is("**") {
+            return Some("there is no `**`: multiply, or use `fold` over a `range`");
+        }
+        if is("?") {
+            return Some("a choice is written `if c { a } else { b }`");
         }
         if is("=>") && what.ends_with("the value") {
             return Some(
@@ -392,19 +446,15 @@ impl Parser<'_> {
             ("not", _) => Some("write `!contains(xs, x)`"),
             ("in", _) => Some("write `contains(xs, x)`"),
             ("then" | "do", _) => Some("a block stands in braces: `if c { … }`"),
+            ("as", _) => Some(
+                "a type is no function: `to_number(text)`, `to_string(n)`, or `let x: Type = …;`, which the run checks",
+            ),
             ("if", _) => Some("a choice is written `if c { a } else { b }`"),
             ("of", "for") => Some("write `for x in xs { … }`"),
-            (_, "not") => Some("`not` is written `!`"),
-            (_, "await" | "async") => Some("there is no `await`: a call waits for its result"),
-            (_, "run") => Some(
-                "a call is a statement of its own: `let result = run name with { … };`, then `return result;`",
-            ),
             ("by" | "retries" | "timeout" | "on_fail", ")" | "}") => Some(
                 "a call is a statement of its own: `let result = name(…) by agent;`, then `return result;`",
             ),
             (_, "lambda") => Some("a function is written `x => …`"),
-            (_, "new") => Some("a record is written `{ field: value }`"),
-            (_, "typeof") => Some("types are known before the run: remove it"),
             _ => None,
         }
     }
@@ -419,7 +469,11 @@ impl Parser<'_> {
         let next = |ahead: usize, p: &str| matches!(self.peek(ahead).token, Token::Punct(q) if q == p);
         Some(match word {
             "elif" | "elsif" | "elseif" => "write `else if`",
-            "for" => "a loop has no parentheses: `for x in list { … }`",
+            "for" => "a loop has no parentheses: `for x in list { … }`, or `for i in range(0, n) { … }`",
+            "else" => "an `else` belongs to an `if`: other statements have none",
+            "expect" | "assertEqual" | "assertEquals" | "assert_equal" | "assert_eq" | "assertTrue"
+            | "assertFalse" => "what must hold is said by `assert`: `assert x == \"…\";`",
+            "" if matches!(self.now(), Token::Str | Token::Template) => "a comment begins with `//` or `--`",
             "foreach" | "forEach" => "write `for x in list { … }`",
             "const" | "var" | "val" | "final" => "write `let name = …;`",
             "def" | "function" | "func" => {
@@ -461,14 +515,48 @@ impl Parser<'_> {
         })
     }
 
+    /// Returns the hint for a word of another language before an expression, which is none here.
+    fn prefix_slip(&self, word: &str) -> Option<&'static str> {
+        let next = self.peek(1);
+        let begins = match next.token {
+            Token::Word => {
+                let link = keywords::TABLE.iter().any(|k| {
+                    k.word == self.text_of(next) && matches!(k.role, Role::Clause | Role::Part | Role::Link)
+                });
+                !link || keywords::is_reserved(self.text_of(next))
+            }
+            Token::Str | Token::Template | Token::Number => true,
+            _ => false,
+        };
+        if next.first_on_line || !begins {
+            return None;
+        }
+        Some(match word {
+            "not" => "`not` is written `!`",
+            "await" => "there is no `await`: a call waits for its result",
+            "new" => "a record is written `{ field: value }`, and a value of a case without `new`",
+            "typeof" => "types are known before the run: remove it",
+            "run" if matches!(self.word_ahead(2), Some("with")) => {
+                "a call is a statement of its own: `let result = run name with { … };`, then `return result;`"
+            }
+            _ => return None,
+        })
+    }
+
     fn expect(&mut self, p: &'static str, after: &str) -> bool {
         if self.eat(p) {
             return true;
         }
         let d = self.expected(&format!("`{p}` {after}"));
         self.report(d);
-        // One arrow for the other, or a colon: what follows is read as if it were right.
-        if (p == "->" && (self.at("=>") || self.at(":"))) || (p == "=>" && (self.at("->") || self.at(":"))) {
+        // One sign for another: what follows is read as if it were right.
+        let other = match p {
+            "->" => self.at("=>") || self.at(":"),
+            "=>" => self.at("->") || self.at(":"),
+            ":" => self.at("="),
+            _ => false,
+        };
+        if other {
             self.bump();
             return true;
         }
@@ -677,6 +765,19 @@ impl Parser<'_> {
         of: &str,
         mut element: impl FnMut(&mut Self) -> Option<T>,
     ) -> (Vec<T>, Span) {
+        let around = std::mem::replace(&mut self.in_head, false);
+        let out = self.elements(open, close, of, &mut element);
+        self.in_head = around;
+        out
+    }
+
+    fn elements<T>(
+        &mut self,
+        open: Span,
+        close: &'static str,
+        of: &str,
+        element: &mut impl FnMut(&mut Self) -> Option<T>,
+    ) -> (Vec<T>, Span) {
         let mut out = Vec::new();
         loop {
             if self.at(close) || self.at_end() || self.at_item() {
@@ -692,6 +793,22 @@ impl Parser<'_> {
             }
             if self.at_end() || (self.at_item() && self.at > before) {
                 break;
+            }
+            // A comma that is forgotten at the end of a line is reported where it belongs.
+            let next = self.peek(0);
+            let begins = matches!(next.token, Token::Word | Token::Str | Token::Number | Token::Template);
+            if begins
+                && next.first_on_line
+                && self.at > before
+                && self.error_at != Some(self.at)
+                && !self.at_statement()
+            {
+                let span = self.before();
+                let d = Diagnostic::error("A011", format!("missing `,` in {of}"), span)
+                    .help("what follows one another in brackets is separated by commas")
+                    .fix(Fix { span, replacement: ",".into(), applicability: Applicability::Safe });
+                self.diagnostics.push(d);
+                continue;
             }
             let d = self.expected(&format!("`,` or `{close}` in {of}"));
             self.report(d);
@@ -716,9 +833,12 @@ impl Parser<'_> {
         if self.eat(close) {
             return true;
         }
-        let d = Diagnostic::error("A011", format!("missing `{close}` at the end of {of}"), self.before())
-            .remark(open, "opened here")
-            .help(format!("write `{close}`"));
+        let mut d = Diagnostic::error("A011", format!("missing `{close}` at the end of {of}"), self.before())
+            .remark(open, "opened here");
+        if let Some(inner) = self.suspect.take().filter(|s| close == "}" && s.start > open.start) {
+            d = d.remark(inner, "this one may be meant: the brace that closes it stands further left");
+        }
+        let d = d.help(format!("write `{close}`"));
         self.report(d);
         false
     }
@@ -835,6 +955,7 @@ impl Parser<'_> {
         let lexed = lexer::lex(self.file, self.text, start as usize, end as usize);
         self.diagnostics.extend(lexed.diagnostics);
         let outer = (std::mem::replace(&mut self.tokens, lexed.tokens), self.at, self.error_at, self.in_hole);
+        let around = std::mem::replace(&mut self.in_head, false);
         (self.at, self.error_at, self.in_hole) = (0, None, true);
         let expr = self.expr();
         if !self.at_end() {
@@ -842,6 +963,7 @@ impl Parser<'_> {
             self.report(d);
         }
         (self.tokens, self.at, self.error_at, self.in_hole) = outer;
+        self.in_head = around;
         expr
     }
 
@@ -873,6 +995,9 @@ impl Parser<'_> {
         let mut items = Vec::new();
         while !self.at_end() {
             let before = self.at;
+            if self.at_leftover(items.last_mut()) {
+                continue;
+            }
             match self.item() {
                 Some(item) => items.push(item),
                 None => {
@@ -880,10 +1005,69 @@ impl Parser<'_> {
                         self.bump();
                     }
                     self.skip_item();
+                    self.unread_between(before);
                 }
             }
         }
         items
+    }
+
+    /// Notes the name of a declaration that could not be read, so that nobody is told that it is missing.
+    /// What the lexer found in one of another language is no mistake of its own.
+    fn unread_between(&mut self, start: usize) {
+        let word = |p: &Self, i: usize| p.tokens.get(i).filter(|t| t.token == Token::Word).copied();
+        let Some(first) = word(self, start) else { return };
+        let end = self.peek(0).start;
+        if !keywords::is(self.text_of(first), Role::Item) {
+            self.diagnostics.retain(|d| d.span.is_none_or(|s| s.start <= first.start || s.start >= end));
+        }
+        let mut i = start + 1;
+        // `async def name`, `export class name`.
+        while word(self, i).is_some() && word(self, i + 1).is_some() && i < start + 3 {
+            i += 1;
+        }
+        if let Some(name) = word(self, i).filter(|t| t.start < end) {
+            let name = Name { text: self.text_of(name).to_string(), span: self.span_of(name) };
+            self.unread.push(name);
+        }
+    }
+
+    /// Statements behind the brace that ends a declaration: the brace is one too many. Reports it and skips
+    /// them; what the declaration does is then not known.
+    fn at_leftover(&mut self, last: Option<&mut Item>) -> bool {
+        let word = self.word_ahead(0).unwrap_or("");
+        let is_statement = keywords::is_reserved(word) && keywords::is(word, Role::Statement);
+        let body = match last {
+            Some(Item::Pipeline(p) | Item::Function(p)) => Some((&p.name.text, &mut p.body)),
+            _ => None,
+        };
+        // `let x = 1;` between declarations is a constant of another language.
+        let column = self.here().start.saturating_sub(self.line_start(self.here().start));
+        let Some((name, body)) = body.filter(|_| is_statement && column > 0) else { return false };
+        let close = Span { start: body.span.end.saturating_sub(1), ..body.span };
+        let d = self
+            .expected("a declaration")
+            .remark(close, format!("`{name}` ends here"))
+            .help("there is one `}` too many above: remove it");
+        body.stmts.push(Stmt { kind: StmtKind::Error(Vec::new()), span: self.before() });
+        self.report(d);
+        self.skip_item();
+        true
+    }
+
+    /// The start of the line of a place.
+    fn line_start(&self, at: u32) -> u32 {
+        self.text[..at as usize].rfind('\n').map_or(0, |n| n as u32 + 1)
+    }
+
+    /// The column of the first token on the line of a place.
+    fn indent(&self, at: u32) -> usize {
+        self.text[self.line_start(at) as usize..].chars().take_while(|c| *c == ' ' || *c == '\t').count()
+    }
+
+    /// Returns true if a character begins the line that no declaration has.
+    fn at_foreign_start(&self) -> bool {
+        matches!(self.now(), Token::Str | Token::Template)
     }
 
     fn item(&mut self) -> Option<Item> {
@@ -892,16 +1076,25 @@ impl Parser<'_> {
         if !keywords::is(&word, Role::Item) {
             let mut d = self.expected("a declaration");
             d = match (&*word, nearest(&word, keywords::words(Role::Item))) {
-                ("def" | "function" | "func" | "fun" | "async" | "procedure", _) => d.help(
+                ("async" | "await", _) => d.help("there is no `async`: a pipeline waits for each call"),
+                ("export" | "public" | "pub" | "private" | "protected" | "static", _) => {
+                    d.help(format!("remove `{word}`: files that import this one see all of its declarations"))
+                }
+                ("def" | "function" | "func" | "fun" | "procedure", _) => d.help(
                     "a function is `fn name(x: Type) -> Type { … }`; what calls tasks and tools is a `pipeline`",
                 ),
+                ("flow" | "graph" | "chain" | "main" | "program" | "process" | "crew" | "team", _)
+                    if self.peek(1).token != Token::Punct("=") =>
+                {
+                    d.help("what runs is declared by `pipeline name(x: Type) -> Type { … }`")
+                }
                 ("class" | "struct" | "interface" | "record" | "dataclass", _) => {
                     d.help("a record type is `type Name = Obj{ field: Type };`")
                 }
                 ("import" | "from" | "require" | "include", _) => {
                     d.help("write `use \"file.agent\";`, or `use \"file.agent\" { name };` for some names")
                 }
-                ("let" | "var" | "val" | "final" | "static", _) => {
+                ("let" | "var" | "val" | "final", _) => {
                     d.help("a value for all of the program is `const NAME = …;`; other values stand in a pipeline")
                 }
                 (name, _) if !name.is_empty() && matches!(self.peek(1).token, Token::Punct("=" | ":")) => {
@@ -910,11 +1103,29 @@ impl Parser<'_> {
                 (w, _) if keywords::is(w, Role::Statement) => d.help("statements stand inside `pipeline name(…) -> Type { … }`"),
                 (_, Some(near)) => d.help(format!("did you mean `{near}`?")),
                 _ if self.at("}") => d.help("there is one `}` too many here or above"),
+                _ if !d.help.is_empty() => d,
                 _ => d.help(
                     "a program consists of `const`, `type`, `enum`, `agent`, `tool`, `task`, `pipeline`, `fn`, `workflow`, `test`, `policy` and `use`",
                 ),
             };
             self.report(d);
+            // A word before a declaration: what follows is read.
+            let is_before = matches!(
+                &*word,
+                "async"
+                    | "export"
+                    | "public"
+                    | "pub"
+                    | "private"
+                    | "protected"
+                    | "static"
+                    | "final"
+                    | "default"
+            );
+            if is_before && self.word_ahead(1).is_some_and(|w| keywords::is(w, Role::Item)) {
+                self.bump();
+                return self.item();
+            }
             return self.misnamed_constant(start);
         }
         self.bump();
@@ -1201,11 +1412,33 @@ impl Parser<'_> {
     }
 
     fn field(&mut self, what: &str, parameter: bool) -> Option<Field> {
+        let flow_first = parameter
+            && self.word_ahead(0).is_some_and(|w| matches!(w, "untrusted" | "secret" | "trusted" | "public"))
+            && self.peek(1).token == Token::Word;
+        if flow_first {
+            let word = self.word_ahead(0).unwrap_or("").to_string();
+            let d = self.expected(what).help(format!("it stands behind the type: `name: String {word}`"));
+            self.report(d);
+            self.bump();
+        }
         let name = if parameter { self.name(what)? } else { self.key(what)? };
+        let is_optional = self.at("?") && matches!(self.peek(1).token, Token::Punct(":"));
+        if is_optional {
+            let d = self.expected("`:` and a type").help(format!(
+                "a value that may be missing has the type `Option[Type]`: `{}: Option[Type]`",
+                name.text
+            ));
+            self.report(d);
+            self.bump();
+        }
         let ty = if self.expect(":", &format!("and a type after `{}`", name.text)) {
             self.ty()
         } else {
             TypeExpr { kind: TypeKind::Error, span: self.before() }
+        };
+        let ty = match is_optional {
+            true => TypeExpr { span: ty.span, kind: TypeKind::Option(Box::new(ty)) },
+            false => ty,
         };
         let flow = if parameter { self.flow() } else { Vec::new() };
         let default = if parameter && self.eat("=") { Some(self.expr()) } else { None };
@@ -1371,7 +1604,11 @@ impl Parser<'_> {
         if !known {
             let mut d =
                 Diagnostic::error("A017", format!("an agent has no field `{}`", name.text), name.span);
-            d = match nearest(&name.text, keywords::words(Role::Field)) {
+            d = match field_known_as(&name.text).or_else(|| nearest(&name.text, keywords::words(Role::Field)))
+            {
+                _ if name.text == "name" => {
+                    d.help("the name of an agent stands before the brace: `agent name { … }`")
+                }
                 Some(near) => {
                     let fix = Fix {
                         span: name.span,
@@ -1510,6 +1747,10 @@ impl Parser<'_> {
         }
         while condition.is_none() {
             let open = self.here();
+            // A rule on the next line: the semicolon is missing.
+            if self.peek(0).first_on_line && self.word_ahead(0).is_some_and(|w| keywords::is(w, Role::Rule)) {
+                break;
+            }
             match self.now() {
                 Token::Punct("{") if has_rules => {
                     self.bump();
@@ -1536,9 +1777,57 @@ impl Parser<'_> {
             Some(_) => {
                 self.eat(";");
             }
-            None => self.semicolon("the rule")?,
+            // Of a rule that there is not nothing more is said than that.
+            None if !self.at(";") && !keywords::is(&key.text, Role::Rule) && !self.peek(0).first_on_line => {
+                let message = format!("a policy has no rule `{}` here", key.text);
+                let d = Diagnostic::error("S202", message, key.span);
+                let near =
+                    || nearest(&key.text, keywords::words(Role::Rule).chain(keywords::words(Role::Flow)));
+                self.diagnostics.push(match keywords::instead_of_rule(&key.text) {
+                    Some(help) => d.help(help),
+                    None => match near() {
+                        Some(near) => d.help(format!("did you mean `{near}`?")),
+                        None => d.help("a rule is its name and values: `bound to trusted;`"),
+                    },
+                });
+                return None;
+            }
+            None => {
+                self.condition_of_rule(&key, &args)?;
+                self.semicolon("the rule")?;
+            }
         }
         Some(PolicyRule { key, args, condition, reason, rules, span: self.since(start) })
+    }
+
+    /// A condition without the word before it, which is reported where the condition begins.
+    fn condition_of_rule(&mut self, key: &Name, args: &[PolicyArg]) -> Option<()> {
+        let word = match args.last() {
+            Some(PolicyArg::Word(word)) => word.clone(),
+            _ => return Some(()),
+        };
+        let is_if = args
+            .iter()
+            .any(|a| matches!(a, PolicyArg::Word(w) if matches!(&*w.text, "if" | "where" | "unless")));
+        if !is_if && self.operator().is_none() {
+            return Some(());
+        }
+        let first = args.iter().find_map(|a| match a {
+            PolicyArg::Word(w) if !is_if || matches!(&*w.text, "if" | "where" | "unless") => Some(w.clone()),
+            _ => None,
+        });
+        let word = first.unwrap_or(word);
+        let help = match &*key.text {
+            "approve" => "the condition of a question stands after `when`: `approve when amount > 50;`",
+            _ => "what must hold of each call is said by `allow`: `allow amount <= 500;`",
+        };
+        let d = Diagnostic::error(
+            "A010",
+            format!("expected `when` and a condition, found `{}`", word.text),
+            word.span,
+        );
+        self.diagnostics.push(d.help(help));
+        None
     }
 
     fn offered(&mut self) -> Option<Offered> {
@@ -1671,7 +1960,21 @@ impl Parser<'_> {
     fn ty(&mut self) -> TypeExpr {
         let start = self.here();
         let kind = self.nested(Self::type_kind).unwrap_or(TypeKind::Error);
-        let ty = TypeExpr { kind, span: self.since(start) };
+        let mut ty = TypeExpr { kind, span: self.since(start) };
+        let or_null = self.at("|") && self.word_ahead(1).is_some_and(|w| NO_VALUE.contains(&w));
+        if self.at("?") || or_null {
+            let help = match &ty.kind {
+                TypeKind::Name(name) => format!("a value that may be null has the type `Option[{name}]`"),
+                _ => "a value that may be null has the type `Option[Type]`".into(),
+            };
+            let d = self.expected("the end of the type").help(help);
+            self.report(d);
+            self.bump();
+            if or_null {
+                self.bump();
+            }
+            ty = TypeExpr { span: self.since(start), kind: TypeKind::Option(Box::new(ty)) };
+        }
         if !self.eat_word("where") {
             return ty;
         }
@@ -1840,7 +2143,8 @@ impl Parser<'_> {
             }
             self.bump();
         }
-        self.nested(|p| {
+        let around = std::mem::replace(&mut self.in_head, false);
+        let block = self.nested(|p| {
             let mut stmts = Vec::new();
             while !p.at("}") && !p.at_end() && !p.at_item() {
                 let before = p.at;
@@ -1874,12 +2178,18 @@ impl Parser<'_> {
                     }
                 }
             }
+            let close = p.peek(0);
+            if p.at("}") && close.first_on_line && p.indent(close.start) < p.indent(open.start) {
+                p.suspect = Some(open);
+            }
             if !p.close(open, "}", of) {
                 // Which block is open is a guess, so what this one does is not known.
                 stmts.push(Stmt { kind: StmtKind::Error(Vec::new()), span: p.before() });
             }
             Some(Block { stmts, span: p.since(open) })
-        })
+        });
+        self.in_head = around;
+        block
     }
 
     /// The names that a statement would bind that could not be read, as far as its tokens tell.
@@ -1925,6 +2235,18 @@ impl Parser<'_> {
         let before = (self.at, self.error_at, self.diagnostics.len());
         let value = self.expr();
         let sound = self.diagnostics.len() == before.2;
+        let stray = self.here();
+        let is_alone =
+            self.at(";") && matches!(self.peek(1).token, Token::Punct("}")) && sound && !may_be_both;
+        if is_alone && !matches!(value.kind, ExprKind::Error) {
+            let d = self
+                .expected("`}` at the end of this `fn`")
+                .help("the last expression is the result: remove the `;`")
+                .fix(Fix { span: stray, replacement: String::new(), applicability: Applicability::Unsafe });
+            self.report(d);
+            self.bump();
+            return Some(Stmt { kind: StmtKind::Return(value), span: self.since(start) });
+        }
         if self.at("}") && (sound || !may_be_both) {
             return Some(Stmt { kind: StmtKind::Return(value), span: self.since(start) });
         }
@@ -2091,12 +2413,12 @@ impl Parser<'_> {
                 self.bump();
                 let name = self.name("a name after `for`")?;
                 self.expect_word("in", "after the name").then_some(())?;
-                let list = self.expr();
+                let list = self.head();
                 StmtKind::For(name, list, self.block("this loop")?)
             }
             "match" if !matches!(self.peek(1).token, Token::Punct("=")) => {
                 self.bump();
-                let e = self.expr();
+                let e = self.head();
                 StmtKind::Match(e, self.arms()?)
             }
             "guard" if next_word => {
@@ -2157,11 +2479,19 @@ impl Parser<'_> {
 
     /// The condition before a block. One of which only a part could be read is not looked at any more.
     fn condition(&mut self) -> Expr {
-        let e = self.expr();
+        let e = self.head();
         if self.at("{") || self.at_word("max") {
             return e;
         }
         Expr { kind: ExprKind::Error, span: e.span, height: 1 }
+    }
+
+    /// An expression in the head of a statement.
+    fn head(&mut self) -> Expr {
+        let around = std::mem::replace(&mut self.in_head, true);
+        let e = self.expr();
+        self.in_head = around;
+        e
     }
 
     /// The name that `if let NAME =` binds; no name after `if` alone. `None` after an error.
@@ -2212,7 +2542,12 @@ impl Parser<'_> {
 
     fn arm(&mut self) -> Option<Arm> {
         let pattern = self.pattern()?;
-        self.expect("=>", "after the pattern").then_some(())?;
+        if self.at("{") {
+            let d = self.expected("`=>` after the pattern").help("a case is written `pattern => { … }`");
+            self.report(d);
+        } else {
+            self.expect("=>", "after the pattern").then_some(())?;
+        }
         let body = self.block("this case")?;
         self.eat(",");
         Some(Arm { pattern, body })
@@ -2243,7 +2578,9 @@ impl Parser<'_> {
         }
         let mut fields = Vec::new();
         let open = self.here();
-        if self.eat("{") {
+        // Only a case, which has a capital letter, has fields.
+        let has_fields = variants.last().is_some_and(|v| capitalized(&v.text)) || self.at_pattern_fields();
+        if has_fields && self.eat("{") {
             fields = self.list(open, "}", "this pattern", Self::pattern_field).0;
             if variants.len() > 1 || self.at("|") {
                 let d = Diagnostic::error("A015", "a pattern with fields is for one case", self.since(start))
@@ -2270,6 +2607,13 @@ impl Parser<'_> {
         Some(Pattern { variants, form, fields, span: self.since(start) })
     }
 
+    /// Returns true if braces with an arrow behind them begin here.
+    fn at_pattern_fields(&self) -> bool {
+        let close =
+            (1..MAX_LOOKAHEAD).find(|n| matches!(self.peek(*n).token, Token::Punct("}" | ";") | Token::End));
+        self.at("{") && close.is_some_and(|n| matches!(self.peek(n + 1).token, Token::Punct("=>")))
+    }
+
     /// `field` or `field: name`.
     fn pattern_field(&mut self) -> Option<PatternField> {
         if self.at("...") || self.at(".") {
@@ -2288,7 +2632,7 @@ impl Parser<'_> {
         if self.eat_word("for") {
             let name = self.name("a name after `for`")?;
             self.expect_word("in", "after the name").then_some(())?;
-            let list = self.expr();
+            let list = self.head();
             let max = if self.eat_word("max_concurrency") { self.whole("a whole number") } else { None };
             return Some(StmtKind::ParallelFor(name, list, max, self.block("this loop")?));
         }
@@ -2371,7 +2715,15 @@ impl Parser<'_> {
             let kind = match &*word {
                 "by" => {
                     self.bump();
-                    self.path_name("the name of an agent after `by`").map(ClauseKind::By)
+                    if self.now() == Token::Str {
+                        let d = self.expected("the name of an agent after `by`");
+                        let lit = self.string_token();
+                        self.diagnostics
+                            .push(d.help(format!("an agent is named without quotes: `by {}`", lit.value)));
+                        Some(ClauseKind::By(Name { text: lit.value, span: lit.span }))
+                    } else {
+                        self.path_name("the name of an agent after `by`").map(ClauseKind::By)
+                    }
                 }
                 "retries" => {
                     self.bump();
@@ -2394,10 +2746,12 @@ impl Parser<'_> {
                     }
                 }
                 w => {
-                    let near = if w == "retry" {
-                        Some("retries")
-                    } else {
-                        nearest(w, keywords::words(Role::Clause))
+                    let near = match w {
+                        "retry" | "attempts" | "tries" | "max_retries" => Some("retries"),
+                        "on_error" | "onerror" | "fallback" | "or_else" | "otherwise" => Some("on_fail"),
+                        "using" | "via" | "agent" => Some("by"),
+                        "within" | "deadline" => Some("timeout"),
+                        _ => nearest(w, keywords::words(Role::Clause)),
                     };
                     if !self.peek(0).first_on_line
                         && let Some(near) = near
@@ -2457,8 +2811,26 @@ impl Parser<'_> {
     }
 
     fn pair(&mut self) -> Option<(Name, Expr)> {
+        let is_word = self.now() == Token::Word;
         let key = self.key("a key")?;
-        self.value_of(key)
+        match is_word && self.at_field_end() {
+            true => self.field_of_its_name(key),
+            false => self.value_of(key),
+        }
+    }
+
+    /// Returns true where a field without a value ends: `{ name }` is `{ name: name }`.
+    fn at_field_end(&self) -> bool {
+        self.at(",") || self.at("}")
+    }
+
+    /// A field that is written as the variable whose value it has.
+    fn field_of_its_name(&mut self, key: Name) -> Option<(Name, Expr)> {
+        if keywords::is_reserved(&key.text) {
+            return self.value_of(key);
+        }
+        let value = self.node(ExprKind::Var(key.text.clone()), key.span)?;
+        Some((key, value))
     }
 
     /// A field of a record, or a key of a map with its value.
@@ -2475,6 +2847,7 @@ impl Parser<'_> {
                 self.report(d);
                 return None;
             }
+            Token::Word => return self.pair(),
             _ => self.key("a key")?,
         };
         self.value_of(key)
@@ -2514,6 +2887,22 @@ impl Parser<'_> {
             let right = self.nested(|p| p.binary(op.precedence() + 1))?;
             let span = left.span.to(right.span);
             left = self.node(ExprKind::Binary(op, op_span, Box::new(left), Box::new(right)), span)?;
+        }
+        // `c ? a : b` of another language: reported, and read as a whole.
+        if least == 1 && self.at("?") {
+            let d = self
+                .expected("the end of the expression")
+                .help("a choice is written `if c { a } else { b }`");
+            self.report(d);
+            self.bump();
+            let then = self.nested(|p| p.binary(1))?;
+            if !self.eat(":") {
+                return None;
+            }
+            let other = self.nested(|p| p.binary(1))?;
+            let span = left.span.to(other.span);
+            let kind = ExprKind::If(None, Box::new(left), Box::new(then), Box::new(other));
+            return self.node(kind, span);
         }
         Some(left)
     }
@@ -2608,7 +2997,9 @@ impl Parser<'_> {
             }
             Token::Punct("(") => {
                 self.bump();
+                let around = std::mem::replace(&mut self.in_head, false);
                 let e = self.expr();
+                self.in_head = around;
                 if self.at(",") {
                     let d = self.expected("`)` at the end of this expression").help(
                         "several values together are a record, `{ first: …, second: … }`, or a list, `[…]`",
@@ -2670,13 +3061,27 @@ impl Parser<'_> {
 
     /// An argument of a call: an expression, or a function such as `x => x + 1`.
     fn argument(&mut self) -> Option<Expr> {
-        if self.at_word("lambda")
-            && (self.peek(1).token == Token::Word || self.peek(1).token == Token::Punct(":"))
+        let is_lambda = self.at_word("lambda")
+            && (self.peek(1).token == Token::Word || self.peek(1).token == Token::Punct(":"));
+        if is_lambda || (matches!(self.word_ahead(0), Some("function" | "fn" | "func")) && self.at_function())
         {
             let start = self.here();
             let d = self.expected("a function").help("a function is written `x => …`, or `(x, y) => …`");
             self.report(d);
-            self.skip_to_comma(")");
+            if is_lambda {
+                self.skip_to_comma(")");
+                return self.node(ExprKind::Error, self.since(start));
+            }
+            // Its parameters and its block.
+            let mut depth = 0usize;
+            while !self.at_end() && !self.at_item() {
+                match self.bump().token {
+                    Token::Punct("{") => depth += 1,
+                    Token::Punct("}") if depth <= 1 => break,
+                    Token::Punct("}") => depth -= 1,
+                    _ => {}
+                }
+            }
             return self.node(ExprKind::Error, self.since(start));
         }
         if !self.is_lambda() {
@@ -2700,6 +3105,15 @@ impl Parser<'_> {
         self.node(if are_read { ExprKind::Lambda(params, Box::new(body)) } else { ExprKind::Error }, span)
     }
 
+    /// Returns true if the word here and its parameters are followed by a block.
+    fn at_function(&self) -> bool {
+        if self.peek(1).token != Token::Punct("(") {
+            return false;
+        }
+        let close = (2..MAX_LOOKAHEAD).find(|n| self.peek(*n).token == Token::Punct(")"));
+        close.is_some_and(|n| self.peek(n + 1).token == Token::Punct("{"))
+    }
+
     /// Returns true if a function begins here: words and commas in parentheses, or a word, before `=>`.
     fn is_lambda(&self) -> bool {
         let arrow = |ahead| matches!(self.peek(ahead).token, Token::Punct("=>"));
@@ -2721,7 +3135,7 @@ impl Parser<'_> {
     fn value_of_arrow(&mut self) -> Option<Expr> {
         let record = match self.peek(1).token {
             Token::Punct("}" | "...") => true,
-            Token::Word | Token::Str => matches!(self.peek(2).token, Token::Punct(":")),
+            Token::Word | Token::Str => matches!(self.peek(2).token, Token::Punct(":" | ",")),
             _ => false,
         };
         if self.at("{") && !record { self.value_block("this block") } else { Some(self.expr()) }
@@ -2729,6 +3143,13 @@ impl Parser<'_> {
 
     /// `{ let x = e; e }`: a block that has a value.
     fn value_block(&mut self, of: &'static str) -> Option<Expr> {
+        let around = std::mem::replace(&mut self.in_head, false);
+        let block = self.value_block_inner(of);
+        self.in_head = around;
+        block
+    }
+
+    fn value_block_inner(&mut self, of: &'static str) -> Option<Expr> {
         let open = self.here();
         self.expect("{", "and a value").then_some(())?;
         let mut lets = Vec::new();
@@ -2772,7 +3193,7 @@ impl Parser<'_> {
     /// The rest of an `if` that has a value.
     fn if_value(&mut self, start: Span) -> Option<Expr> {
         let bound = self.bound_by_if()?;
-        let condition = self.expr();
+        let condition = self.head();
         let then = self.value_block("this `if`")?;
         if !self.eat_word("else") {
             let d = self
@@ -2831,7 +3252,7 @@ impl Parser<'_> {
 
     /// The rest of a `match` that has a value.
     fn match_value(&mut self, start: Span) -> Option<Expr> {
-        let e = self.expr();
+        let e = self.head();
         let open = self.here();
         self.expect("{", "and the cases after the value").then_some(())?;
         let mut arms = Vec::new();
@@ -2861,6 +3282,9 @@ impl Parser<'_> {
             && self.at("{")
             && match (self.peek(1).token, self.peek(2).token) {
                 (Token::Word | Token::Str, Token::Punct(":")) => true,
+                (Token::Word, Token::Punct(",")) => true,
+                // In the head of a statement it is the block.
+                (Token::Word, Token::Punct("}")) => !self.in_head,
                 // No empty block stands before these.
                 (Token::Punct("}"), Token::Punct(")" | "," | ";" | "]")) => true,
                 _ => false,
@@ -2892,6 +3316,25 @@ impl Parser<'_> {
             let d = self.expected("an expression");
             self.report(d);
             return None;
+        }
+        if let Some(help) = self.prefix_slip(&word) {
+            let d = self.expected("an expression").help(help);
+            self.report(d);
+            self.bump();
+            if word == "run" {
+                // The arguments are not looked at.
+                while !matches!(self.now(), Token::End | Token::Punct(";")) && !self.peek(0).first_on_line {
+                    self.bump();
+                }
+                return self.node(ExprKind::Error, self.since(start));
+            }
+            let e = self.nested(Self::unary)?;
+            let span = start.to(e.span);
+            return match word.as_str() {
+                "new" => self.node(ExprKind::Error, span),
+                "not" => self.node(ExprKind::Unary(UnaryOp::Not, Box::new(e)), span),
+                _ => Some(e),
+            };
         }
         self.bump();
         let next = self.peek(0);
@@ -2981,6 +3424,24 @@ fn called(e: Expr) -> Expr {
         Some(kind) => Expr { kind, ..e },
         None => e,
     }
+}
+
+/// The field of an agent for a name of another framework.
+fn field_known_as(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "client" | "llm" | "engine" | "model_name" | "llm_config" => "model",
+        "system_prompt" | "system" | "system_message" | "instructions" | "instruction" | "role"
+        | "backstory" | "description" | "goal" => "prompt",
+        "max_iterations" | "max_iter" | "max_turns" | "recursion_limit" | "steps" | "max_rounds" => {
+            "max_steps"
+        }
+        "functions" | "skills" | "actions" => "tools",
+        "sub_agents" | "subagents" | "agents" | "team" | "members" => "helpers",
+        "max_output_tokens" | "max_completion_tokens" => "max_tokens",
+        "limits" | "max_cost" => "budget",
+        "options" | "config" | "parameters" | "model_settings" => "settings",
+        _ => return None,
+    })
 }
 
 /// Returns whether a word begins with a capital letter, as cases and types do.

@@ -220,7 +220,10 @@ fn slips_from_other_languages_are_told_what_it_is_here() {
         ("if n < 1 or true { return n; }", "`or` is written `||`"),
         ("if not n { return n; }", "`not` is written `!`"),
         ("if n { return n; } elif n { return n; }", "write `else if`"),
-        ("for (x in n) { return x; }", "a loop has no parentheses: `for x in list { … }`"),
+        (
+            "for (x in n) { return x; }",
+            "a loop has no parentheses: `for x in list { … }`, or `for i in range(0, n) { … }`",
+        ),
         ("let x = t(n) retry 2;", "did you mean `retries`?"),
         ("let x = “n”;", "write `\"…\"`"),
         ("let x = ‘n’;", "write `\"…\"`"),
@@ -246,7 +249,7 @@ fn a_tool_that_wants_approval_is_not_told_to_go_without() {
     let text = "tool pay(to: String) -> String writes approve {}";
     let file = sources.add("p.agent", text);
     let found = parse(file, text).1;
-    assert!(found[0].help.iter().any(|h| h.contains("approve = true")), "{found:?}");
+    assert!(found[0].help.iter().any(|h| h.contains("approve;")), "{found:?}");
     assert!(!found[0].help.iter().any(|h| h.contains("remove")), "{found:?}");
 }
 
