@@ -4,11 +4,11 @@
 //! The programs of `tests/newcomers` were written before anybody looked at their messages. `// Error: a-b
 //! CODE` or `// Warning: a-b CODE` above a line is what is expected there. Nothing else may be found.
 //!
-//! `messages.txt` has what each is told, and `scores.tsv` how good that is, from 1 to 5: the mistake is found,
-//! placed, explained and remedied, and no message only follows from it. A person gives the scores.
+//! `messages.txt` has what each is told, and `scores.tsv` how good that is, from 1 to 5: the mistake is
+//! found, placed, explained and remedied, and no message only follows from it. A person gives the scores.
 //!
-//! `UPDATE_EXPECTED=1 cargo test -p agentlang --test it newcomers::` writes marks and messages anew. Scores of
-//! messages that changed are then given again.
+//! `UPDATE_EXPECTED=1 cargo test -p agentlang --test it newcomers::` writes marks and messages anew. Scores
+//! of messages that changed are then given again.
 
 use crate::surface::annotations;
 use agentlang::check;
