@@ -2,17 +2,18 @@
 //!
 //! Entry point: [`Terminal::open`].
 //!
-//! Invariant: only `y` or `yes`, typed after the question was shown, approves.
+//! Invariant: only `y` or `yes`, typed after the question was shown, approves. Other arguments that are typed
+//! are shown in a question of their own.
 //! Invariant: only the answer to a displayed question is read. Later input is left to the terminal's next
 //! reader.
 //! Invariant: an address that a server wants to be visited is shown, and never opened.
 //! Invariant: what is shown cannot move the cursor, reorder text or look like the label: values are JSON, and
 //! everything that controls a terminal is escaped.
 
-use core_ir::LabelSpec;
+use core_ir::{Data, LabelSpec, Name};
 use diagnostics::visible;
 use runtime::{
-    Approval, Approver, Decider, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField, Via,
+    Approval, Approver, Decider, Edit, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField, Via,
 };
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
@@ -49,7 +50,7 @@ impl Terminal {
     /// Approves what the person at the terminal approves.
     pub fn approver(&self) -> Approver {
         let (terminal, answers) = (self.clone(), self.clone());
-        Approver::new(move |call| {
+        Approver::editing(move |call| {
             let terminal = terminal.clone();
             Box::pin(async move { terminal.ask(&call).await })
         })
@@ -60,23 +61,77 @@ impl Terminal {
         .answered_by(Decider::new(local_user(), Via::Terminal))
     }
 
-    async fn ask(&self, call: &Approval) -> Result<(), String> {
+    /// Asks about a call: yes, no, or other arguments, which are asked about again.
+    ///
+    /// # Errors
+    /// The reason of a refusal.
+    async fn ask(&self, call: &Approval) -> Result<Option<Edit>, String> {
         let _turn = self.turn.lock().await;
         // Input typed before the question is not an answer to it.
         discard_typed();
         let mut shown = ShownQuestion { asking: &self.asking, unanswered: Some("not approved: no answer") };
         self.asking.store(true, Ordering::Relaxed);
+        let mut changed: Vec<(Name, Data)> = Vec::new();
         say(&format!("\r\x1b[2K{}", question(call)));
-        let line = read_line().await;
-        if line.is_some() {
-            shown.unanswered = None;
+        loop {
+            let Some(line) = read_line().await else { break };
+            if is_yes(&line) {
+                shown.unanswered = None;
+                return Ok((!changed.is_empty()).then(|| Edit::trusted(changed)));
+            }
+            if call.args.is_empty() || !is_edit(&line) {
+                shown.unanswered = None;
+                return Err("it was refused at the terminal".into());
+            }
+            say("the arguments that change, as JSON: ");
+            let Some(line) = read_line().await else { break };
+            match other_arguments(call, &line) {
+                Ok(args) => changed = args,
+                Err(why) => say(&format!("{}\n", visible(&why, 2 * MAX_ARGUMENT_CHARS))),
+            }
+            say(&asked_again(&changed));
         }
-        match line {
-            Some(line) if is_yes(&line) => Ok(()),
-            Some(_) => Err("it was refused at the terminal".into()),
-            None => Err("no answer was given at the terminal".into()),
+        Err("no answer was given at the terminal".into())
+    }
+}
+
+/// The question after other arguments have been typed.
+fn asked_again(changed: &[(Name, Data)]) -> String {
+    let mut text = String::from(if changed.is_empty() { "the call as it is\n" } else { "the call with\n" });
+    for (name, value) in changed {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {} = {}", visible(name, MAX_ARGUMENT_CHARS), shown(&value.to_json()));
+    }
+    text.push_str(QUESTION_WITH_ARGUMENTS);
+    text
+}
+
+/// The end of a question about a call that has arguments.
+const QUESTION_WITH_ARGUMENTS: &str = "approve? [y/N, e changes arguments] ";
+
+fn is_edit(line: &str) -> bool {
+    matches!(line.trim().to_ascii_lowercase().as_str(), "e" | "edit")
+}
+
+/// The arguments of an object that differ from those of the call.
+///
+/// # Errors
+/// In words for people: the text is no object, or an argument has no parameter or not its type.
+fn other_arguments(call: &Approval, typed: &str) -> Result<Vec<(Name, Data)>, String> {
+    let object: Value = serde_json::from_str(typed).map_err(|e| format!("this is not JSON: {e}"))?;
+    let fields = object.as_object().ok_or("this is not an object such as {\"amount\": 40}")?;
+    let mut args = Vec::new();
+    for (name, json) in fields {
+        let Some(asked) = call.args.iter().find(|arg| *arg.name == **name) else {
+            return Err(format!("`{}` has no parameter `{name}`", call.tool));
+        };
+        let data = Data::from_json(json).map_err(|e| format!("the argument `{name}`: {e}"))?;
+        asked.ty.check(&data).map_err(|(path, why)| format!("the argument `{name}`: {path}: {why}"))?;
+        if data != asked.value {
+            args.push((asked.name.clone(), data));
         }
     }
+    Ok(args)
 }
 
 impl Terminal {
@@ -403,20 +458,54 @@ fn question(call: &Approval) -> String {
     if call.is_decided {
         text.push_str(DECIDED);
     }
-    text.push_str("approve? [y/N] ");
+    text.push_str(if call.args.is_empty() { "approve? [y/N] " } else { QUESTION_WITH_ARGUMENTS });
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core_ir::Data;
+    use core_ir::Type;
     use runtime::ApprovalArg;
 
     #[test]
+    fn other_arguments_have_the_types_of_the_parameters() {
+        let arg = |name: &str, ty, value| ApprovalArg {
+            name: name.into(),
+            ty,
+            value,
+            label: Data::list([]),
+            chains: Vec::new(),
+        };
+        let call = Approval {
+            tool: "pay".into(),
+            args: vec![arg("to", Type::Str, Data::str("bob")), arg("urgent", Type::Bool, Data::Bool(false))],
+            is_decided: false,
+            channel: Data::list([]),
+        };
+        let typed = |text: &str| other_arguments(&call, text);
+        assert_eq!(typed(r#"{"to": "carol"}"#), Ok(vec![("to".into(), Data::str("carol"))]));
+        assert_eq!(typed(r#"{"to": "bob", "urgent": false}"#), Ok(Vec::new()));
+        for (text, why) in [
+            ("carol", "not JSON"),
+            ("[1]", "not an object"),
+            (r#"{"who": "carol"}"#, "no parameter `who`"),
+            (r#"{"urgent": "yes"}"#, "the argument `urgent`"),
+        ] {
+            assert!(typed(text).unwrap_err().contains(why), "{text}");
+        }
+        assert!(asked_again(&[("to".into(), Data::str("a\u{202e}"))]).contains(r"\u{202e}"));
+    }
+
+    #[test]
     fn questions_show_calls_without_control_characters() {
-        let arg =
-            |name: &str, value, label| ApprovalArg { name: name.into(), value, label, chains: Vec::new() };
+        let arg = |name: &str, value, label| ApprovalArg {
+            name: name.into(),
+            ty: Type::Dyn,
+            value,
+            label,
+            chains: Vec::new(),
+        };
         let call = Approval {
             tool: "send\x1b[2J".into(),
             args: vec![
@@ -435,7 +524,7 @@ mod tests {
         assert_eq!(lines[1], r#"  to = "a\u{202e}b\n\u{9b}2J"  (label ["U"])"#);
         assert_eq!(lines[2], "  n = true");
         assert!(lines[3].ends_with("xxx … and 1002 more characters"), "{}", lines[3]);
-        assert_eq!(lines[4..], ["approve? [y/N] "]);
+        assert_eq!(lines[4..], [QUESTION_WITH_ARGUMENTS]);
     }
 
     fn field(name: &str, kind: FieldKind) -> FormField {

@@ -7,7 +7,7 @@
 
 use crate::BoxFuture;
 use crate::elicit::{Elicitation, ElicitationAnswer};
-use core_ir::{Chain, Data, LabelSpec, Name};
+use core_ir::{Chain, Data, LabelSpec, Name, Type};
 use runs::{Decider, Via};
 use std::fmt;
 use std::sync::Arc;
@@ -63,6 +63,8 @@ pub struct Approval {
 pub struct ApprovalArg {
     /// Its name.
     pub name: Name,
+    /// The type of its parameter, which another argument must have, too.
+    pub ty: Type,
     /// The argument.
     pub value: Data,
     /// Label of the value as a label value: the join of all labels in it.

@@ -18,7 +18,7 @@ use crate::provider::{self, Answer, ModelCall, Provider, Work};
 use crate::settings::Routed;
 use crate::tools::{CallContext, ToolAnswer, ToolError};
 use crate::{Limits, Models, Stores, Tools};
-use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, ToolDecl, py};
+use core_ir::{Candidate, Data, EffectClass, Label, LabelSpec, Name, ToolDecl, Type, py};
 use entered::EnteredRequests;
 use machine::{
     Call, CallCount, ErrorCode, Failure, Machine, Messages, NOBODY, Output, Reified, Request, RequestId,
@@ -577,6 +577,7 @@ impl<'a> Driver<'a> {
         let explainer = Explainer { lattice: self.machine.lattice(), redactor: &redactor };
         let arg = |((name, value), label): (&(Name, Data), _)| ApprovalArg {
             name: name.clone(),
+            ty: tool.params.iter().find(|p| p.name == *name).map_or(Type::Dyn, |p| p.ty.clone()),
             value: redactor.data(&py::shown(value)),
             label: explainer.lattice.data_of(label),
             chains: explainer.chains(label),

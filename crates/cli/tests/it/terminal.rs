@@ -148,3 +148,31 @@ fn an_answer_is_what_is_typed_after_the_question_and_what_follows_is_for_the_nex
     terminal.until("it was refused at the terminal");
     assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap(), "paid\n");
 }
+
+#[test]
+fn whoever_is_asked_may_give_other_arguments() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut terminal = Terminal::open(dir.path(), &["repl"], "");
+    terminal.until("entail> ");
+    terminal.types(
+        "tool pay(to: Str, n: Num) -> Str write approve by {exec: [\"sh\", \"-c\", \"cat >> ledger; echo paid\"]}\n",
+    );
+    terminal.types("tool[pay] {to: \"bob\", n: 5}\n");
+    terminal.until("approve? [y/N, e changes arguments] ");
+    terminal.types("e\n");
+    terminal.until("as JSON: ");
+    terminal.types("{\"n\": \"many\"}\n");
+    terminal.until("the argument `n`");
+    terminal.until("approve? [y/N, e changes arguments] ");
+    terminal.types("e\n");
+    terminal.until("as JSON: ");
+    terminal.types("{\"to\": \"carol\"}\n");
+    terminal.until("to = \"carol\"");
+    terminal.until("approve? [y/N, e changes arguments] ");
+    terminal.types("y\n");
+    terminal.until("\"paid\"");
+    terminal.types(":quit\n");
+    assert!(terminal.child.wait().unwrap().success());
+    let ledger = std::fs::read_to_string(dir.path().join("ledger")).unwrap();
+    assert_eq!(ledger.trim(), r#"{"to":"carol","n":5}"#);
+}

@@ -918,6 +918,7 @@ mod tests {
     fn paying(whom: &str) -> Approval {
         let arg = crate::ApprovalArg {
             name: "to".into(),
+            ty: core_ir::Type::Str,
             value: core_ir::Data::str(whom),
             label: core_ir::Data::list([]),
             chains: Vec::new(),

@@ -155,6 +155,7 @@ mod tests {
     fn question(to: &str, asked: i64) -> EngineQuestion {
         let arg = crate::ApprovalArg {
             name: "to".into(),
+            ty: core_ir::Type::Str,
             value: Data::str(to),
             label: Data::list([]),
             chains: Vec::new(),
