@@ -13,7 +13,8 @@
 use core_ir::{Data, LabelSpec, Name};
 use diagnostics::visible;
 use runtime::{
-    Approval, Approver, Decider, Edit, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField, Via,
+    Approval, Approver, Decider, Edit, Elicitation, ElicitationAnswer, ElicitationKind, FieldKind, FormField,
+    Via,
 };
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
