@@ -1,9 +1,8 @@
 //! The rules of constants: values with a name for all of the program, which only compute.
 
-use super::env::{Binding, Entry, Fields};
 use super::{Checker, Pure};
 use crate::codes;
-use crate::types::{certain, unconditional};
+use crate::types::certain;
 use core_ir::Type;
 use diagnostics::Diagnostic;
 use std::collections::HashSet;
@@ -33,7 +32,7 @@ impl Checker<'_> {
                             )
                             .help("the value of a constant can't depend on the constant"),
                         );
-                        self.bind_constant(&decl.name, Type::Dyn);
+                        self.bind_name(&decl.name, Type::Dyn);
                         done.insert(name);
                     } else {
                         let mut needs = Vec::new();
@@ -90,21 +89,7 @@ impl Checker<'_> {
         };
         self.pure = None;
         self.facts.variables.push((decl.name.span, ty.clone()));
-        self.bind_constant(&decl.name, ty);
-    }
-
-    fn bind_constant(&mut self, name: &ast::Name, ty: Type) {
-        self.bindings += 1;
-        let ty = unconditional(&ty);
-        let binding = Binding {
-            id: self.bindings,
-            ty,
-            span: name.span,
-            whole: None,
-            literal: None,
-            fields: Fields::Some,
-        };
-        self.env.set(&name.text, Some(Entry::Bound(binding)));
+        self.bind_name(&decl.name, ty);
     }
 
     /// Reports a variable that has the name of a constant.

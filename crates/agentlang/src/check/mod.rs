@@ -225,6 +225,12 @@ impl Checker<'_> {
 
     fn bind(&mut self, name: &ast::Name, ty: Type) {
         self.no_constant(name);
+        self.env.forget_places(&name.text);
+        self.bind_name(name, ty);
+    }
+
+    /// Binds a name that nobody has bound before.
+    fn bind_name(&mut self, name: &ast::Name, ty: Type) {
         self.bindings += 1;
         // What a condition says of a value holds until the variable is bound anew, which a loop may do.
         let ty = unconditional(&ty);
@@ -236,7 +242,6 @@ impl Checker<'_> {
             literal: None,
             fields: Fields::Some,
         };
-        self.env.forget_places(&name.text);
         self.env.set(&name.text, Some(Entry::Bound(binding)));
     }
 

@@ -1,14 +1,13 @@
 //! `entail lock`: writes what MCP servers offer to `entail.lock`.
 
-use super::canceled;
+use super::offers::{Offers, write_lock};
 use crate::args::LockArgs;
-use crate::interrupt::unless_canceled;
 use crate::ui::{Exit, Ui};
 use diagnostics::visible;
 use runtime::{PinState, Pins, ServerTool};
 use serde_json::json;
-use session::load::replace_file;
 use session::settings::Settings;
+use std::convert::identity;
 
 /// Characters of the name of a tool that are shown.
 const MAX_NAME_CHARS: usize = 100;
@@ -19,52 +18,33 @@ pub fn lock(ui: &Ui, args: &LockArgs) -> Exit {
         Ok(settings) => settings,
         Err(exit) => return exit,
     };
-    let named = match args.servers.is_empty() {
-        true => settings.mcp.keys().cloned().collect(),
-        false => args.servers.clone(),
-    };
-    if named.is_empty() {
-        return ui.usage("no MCP server is declared", Some("add `[mcp.NAME]` to `entail.toml`"));
-    }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
-    };
-    let tools = settings.tools();
+    locked(ui, &settings, args).unwrap_or_else(identity)
+}
+
+fn locked(ui: &Ui, settings: &Settings, args: &LockArgs) -> Result<Exit, Exit> {
+    let offers = Offers::of(ui, settings, &args.servers)?;
     let mut pins = settings.pins.clone();
-    for server in &named {
+    for server in &offers.servers {
         if !args.update && matches!(pins.definitions(server), Some(Ok(_))) {
             ui.note(&format!("`{server}` is locked; `--update` asks it again"));
             continue;
         }
-        let offered = match unless_canceled(&runtime, tools.discover(server)) {
-            None => return canceled(ui),
-            Some(Ok(offered)) => offered,
-            Some(Err(why)) => {
-                ui.usage(&why, None);
-                return Exit::Failed;
-            }
-        };
+        let offered = offers.ask(server)?;
         let changes = changes(&pins, server, &offered);
         // Somebody has approved other ones.
         if !args.update && pins.knows(server) && !changes.is_empty() {
             show(ui, server, &changes);
             let message = format!("the server `{server}` offers other tools than `{}` has", Settings::LOCK);
             ui.usage(&message, Some(&format!("look at them, and write `entail lock --update {server}`")));
-            return Exit::Failed;
+            return Err(Exit::Failed);
         }
         show(ui, server, &changes);
         pins.approve(server, &offered);
     }
-    if pins == settings.pins {
-        return Exit::Done;
+    if pins != settings.pins {
+        write_lock(ui, settings, &pins)?;
     }
-    let path = settings.dir.join(Settings::LOCK);
-    if let Err(e) = replace_file(&path, pins.to_toml()) {
-        return ui.cannot_write(path.display(), &e);
-    }
-    ui.note(&format!("written to `{}`; a tool that changes is refused from now on", path.display()));
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 /// The tools of a server that are not as they are locked, each with how they differ.

@@ -35,6 +35,7 @@ pub mod lsp;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+mod offers;
 #[cfg(feature = "plans")]
 pub mod plan;
 pub mod policy;

@@ -1,5 +1,6 @@
 //! `entail tools`: what a program can call, and what MCP servers offer; calls a tool by itself.
 
+use super::offers::{Offers, write_lock};
 use super::run::{InputArgs, Running, conclude, input, pretty, show_result, world};
 use super::{canceled, load_or_say};
 use crate::args::{ToolsArgs, WorldArgs};
@@ -10,11 +11,12 @@ use diagnostics::{Sources, visible};
 use policy::Policy;
 use runtime::{PinState, Pins, ServerTool};
 use serde_json::json;
-use session::load::{Loaded, Runnable, replace_file};
+use session::load::{Loaded, Runnable};
 use session::settings::Settings;
 #[cfg(feature = "frameworks")]
 use session::tool_schemas::of_server;
 use std::collections::BTreeMap;
+use std::convert::identity;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -34,11 +36,11 @@ pub fn tools(ui: &Ui, args: &ToolsArgs) -> Exit {
         return login(ui, &settings, server);
     }
     if let Some(servers) = &args.approve {
-        return servers_of(ui, &settings, servers, Listing::Approve);
+        return servers_of(ui, &settings, servers, Listing::Approve).unwrap_or_else(identity);
     }
     if let Some(servers) = &args.discover {
         let listing = if args.to.is_some() { Listing::Declare } else { Listing::Show };
-        return servers_of(ui, &settings, servers, listing);
+        return servers_of(ui, &settings, servers, listing).unwrap_or_else(identity);
     }
     let Some(file) = &args.file else {
         let servers: Vec<&str> = settings.mcp.keys().map(String::as_str).collect();
@@ -215,45 +217,21 @@ fn login(ui: &Ui, settings: &Settings, server: &str) -> Exit {
 }
 
 /// Lists the tools of servers, of all that are declared if none is named.
-fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) -> Exit {
-    let all: Vec<String> =
-        if named.is_empty() { settings.mcp.keys().cloned().collect() } else { named.to_vec() };
-    if all.is_empty() {
-        return ui.usage("no MCP server is declared", Some("add `[mcp.NAME]` to `entail.toml`"));
-    }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(e) => return ui.usage(&format!("cannot start the runtime: {e}"), None),
-    };
-    let tools = settings.tools();
+fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) -> Result<Exit, Exit> {
+    let offers = Offers::of(ui, settings, named)?;
     let mut pins = settings.pins.clone();
-    for server in &all {
-        let found = match unless_canceled(&runtime, tools.discover(server)) {
-            None => return canceled(ui),
-            Some(Ok(found)) => found,
-            Some(Err(why)) => {
-                ui.usage(&why, None);
-                return Exit::Failed;
-            }
-        };
+    for server in &offers.servers {
+        let found = offers.ask(server)?;
         match listing {
-            Listing::Declare => {
-                if let Err(exit) = declare(ui, server, &found) {
-                    return exit;
-                }
-            }
+            Listing::Declare => declare(ui, server, &found)?,
             Listing::Show | Listing::Approve => show(ui, &settings.pins, server, &found),
         }
         pins.approve(server, &found);
     }
     if listing == Listing::Approve {
-        let path = settings.dir.join(Settings::LOCK);
-        if let Err(e) = replace_file(&path, pins.to_toml()) {
-            return ui.cannot_write(path.display(), &e);
-        }
-        ui.note(&format!("approved in `{}`; a tool that changes is refused from now on", path.display()));
+        write_lock(ui, settings, &pins)?;
     }
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 /// Refuses: the declarations are written by the converter, which is absent.
