@@ -1,4 +1,4 @@
-//! What MCP servers of the settings offer, for the commands that show and lock it.
+//! The offers of MCP servers of the settings, for the commands that show and lock them.
 //!
 //! Entry point: [`Offers`].
 

@@ -226,7 +226,7 @@ fn a_key_is_an_argument_of_the_tool() {
     let mut session = Session::new(policy.into(), &SessionOptions::default());
     session.offer([guard::ToolSpec::new("recall", ["key"])]);
     assert!(session.problems()[0].message.contains("has no parameter `kye`"), "{:?}", session.problems());
-    assert_eq!(session.problems()[0].help, ["it has: key"]);
+    assert_eq!(session.problems()[0].help, ["did you mean `key`?"]);
     let wrong = Policy::parse(FileId(0), "[tools.recall]\nreads = 3\n").unwrap_err();
     assert!(wrong[0].message.contains("names what is kept"), "{wrong:?}");
 }
