@@ -293,13 +293,14 @@ fn a_server_that_is_told_to_end_leaves_what_waits_to_the_next() {
     let pay = std::fs::read_to_string(dir.path().join("pay.lam")).unwrap();
     std::fs::write(dir.path().join("pay.lam"), pay.replace("tool[pay] x", "tool[pay] {to: \"mallory\"}"))
         .unwrap();
-    let server = Server::start(dir.path(), &SERVED, None);
+    let mut server = Server::start(dir.path(), &SERVED, None);
+    let said = server.line_with("cannot resume run");
+    assert!(said.contains("the program has changed"), "{said}");
     let (status, _, refused) = server.raw("POST", &format!("{run}/resume"), &[], "");
     assert!(status == 409 && refused.contains("the program has changed"), "{refused}");
     let (_, answered) = server.decide(&question, &json!({"decision": "approve"}));
     assert_eq!(answered["resumed"], false);
-    let (_, said) = server.end();
-    assert!(said.contains("cannot resume run") && said.contains("the program has changed"), "{said}");
+    drop(server);
 
     std::fs::write(dir.path().join("pay.lam"), pay).unwrap();
     // That answer was in the memory of a server that is gone, so it is asked for again.

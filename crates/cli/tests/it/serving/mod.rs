@@ -102,6 +102,25 @@ impl Server {
         (self.child.wait().unwrap().code(), said)
     }
 
+    /// Waits until a line on standard error contains these words; gives the line.
+    pub fn line_with(&mut self, words: &'static str) -> String {
+        let mut stderr = self.child.stderr.take().unwrap();
+        let (line, stderr) = bounded(words, move || {
+            let (mut line, mut byte) = (Vec::new(), [0]);
+            // Without a buffer, which would take what comes after the line.
+            while stderr.read(&mut byte).unwrap() > 0 {
+                match byte[0] {
+                    b'\n' if String::from_utf8_lossy(&line).contains(words) => break,
+                    b'\n' => line.clear(),
+                    byte => line.push(byte),
+                }
+            }
+            (String::from_utf8_lossy(&line).into_owned(), stderr)
+        });
+        self.child.stderr = Some(stderr);
+        line
+    }
+
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
