@@ -26,8 +26,7 @@ pub trait Loader {
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String>;
 
     /// The declarations of the tools of a server, as a file of the language. A server has the same
-    /// number each
-    /// time.
+    /// number each time.
     ///
     /// # Errors
     /// Nothing is known of its tools.

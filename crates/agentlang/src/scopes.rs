@@ -62,7 +62,7 @@ impl Kind {
 
 /// Kinds of what is called: a task where there is one of the name, otherwise a tool.
 const CALLED: &[Kind] = &[Kind::Callable, Kind::Tool];
-/// Who is asked by an agent.
+/// Kinds of an agent's helpers, and of those that it hands off to.
 const ASKED: &[Kind] = &[Kind::Agent, Kind::Callable];
 
 /// An import of a file, resolved.
@@ -377,15 +377,10 @@ impl Scopes {
 
     /// Reads what each file imports by name.
     fn open_scopes(&mut self, links: &[Link], out: &mut Vec<Diagnostic>) {
-        let mut scopes = std::mem::take(&mut self.scopes);
-        for (file, scope) in &mut scopes {
-            let files = self.closures.get(file).into_iter().flatten();
-            scope.open = files.copied().filter(|f| f != file).collect();
-        }
-        self.scopes = scopes;
         let groups: HashMap<FileId, usize> = self.scopes.iter().map(|(f, s)| (*f, s.group)).collect();
         for (file, scope) in &mut self.scopes {
-            scope.open.retain(|f| groups.get(f) != groups.get(file));
+            let files = self.closures.get(file).into_iter().flatten().copied();
+            scope.open = files.filter(|f| groups.get(f) != Some(&scope.group)).collect();
         }
         for link in links {
             match &link.import.names {

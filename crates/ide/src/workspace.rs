@@ -183,11 +183,10 @@ impl Workspace {
     /// Names of an imported file: behind its name, or in the braces of the import. `None` elsewhere.
     fn names_behind(&self, view: &View<'_>, offset: usize) -> Option<Vec<Completion>> {
         let before = view.text.get(..offset)?.trim_end_matches(is_word);
-        let imports = view.program.iter().flat_map(|p| &p.items).filter_map(|item| match item {
+        let mut imports = view.program.iter().flat_map(|p| &p.items).filter_map(|item| match item {
             Item::Use(u) => Some(u),
             _ => None,
         });
-        let mut imports = imports;
         let import = match before.strip_suffix('.') {
             Some(before) => {
                 let word = &before[before.trim_end_matches(is_word).len()..];

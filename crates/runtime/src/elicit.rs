@@ -130,7 +130,7 @@ impl ElicitationKind {
         }
         let required: Vec<&str> = list(schema, "required").filter_map(Json::as_str).collect();
         let rank = |name: &str| order.iter().position(|n| n == name).unwrap_or(order.len());
-        let mut fields = properties.iter().map(|(name, schema)| {
+        let fields = properties.iter().map(|(name, schema)| {
             let kind = FieldKind::read(schema).map_err(|why| format!("its field `{}` {why}", short(name)))?;
             let text = |key: &str| schema.get(key).and_then(Json::as_str).map(String::from);
             let default = schema.get("default").filter(|d| kind.check(d).is_ok()).cloned();
@@ -143,7 +143,7 @@ impl ElicitationKind {
                 default,
             })
         });
-        let mut fields = fields.by_ref().collect::<Result<Vec<_>, String>>()?;
+        let mut fields = fields.collect::<Result<Vec<_>, String>>()?;
         fields.sort_by_key(|field| rank(&field.name));
         Ok(ElicitationKind::Form(fields))
     }

@@ -15,7 +15,9 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write as _;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -288,6 +290,20 @@ fn encryption(passphrase: &str, salt: &[u8], iterations: NonZeroU32) -> Option<L
 /// Each salt makes a key of its own, which encrypts once.
 fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
+}
+
+/// Writes a new file that only its owner can read.
+///
+/// # Errors
+/// It exists, or can't be written.
+pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 #[cfg(test)]

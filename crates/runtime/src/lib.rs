@@ -88,7 +88,7 @@ pub use journal::{
     KeptQuestion, KeptRun, POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, Retries, RunCursor, RunFilter,
     RunIdentity, RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
 };
-pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt};
+pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt, write_private};
 pub use mcp::{
     ApprovedTool, McpServer, OauthSettings, PinState, Pins, ServerTool, ToolHashes, stated_label,
     toml_problem,

@@ -6,9 +6,8 @@
 //! driver and kept nowhere.
 
 use crate::load::reason;
-use runtime::{Approvers, KeyError, SealedKey, SigningKey};
+use runtime::{Approvers, KeyError, SealedKey, SigningKey, write_private};
 use sha2::{Digest, Sha256};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Characters that a new passphrase has at least.
@@ -181,18 +180,4 @@ fn keys_in(dir: &Path) -> Vec<SealedKey> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let texts = entries.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
     texts.filter_map(|text| SealedKey::parse(&text).ok()).collect()
-}
-
-/// Writes a new file that only its owner can read.
-///
-/// # Errors
-/// It exists, or can't be written.
-pub fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = std::fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }

@@ -5,8 +5,7 @@
 //! Invariant: a program is checked without asking a server. The declarations are those that `entail.lock`
 //! pins, so one lock gives one text.
 //! Invariant: nothing is trusted because a server says so. Every tool writes, and what it returns is
-//! untrusted,
-//! until a policy says otherwise.
+//! untrusted, until a policy says otherwise.
 
 use crate::tool_schemas::of_server;
 use core_ir::{Name, ToolDecl, Type};

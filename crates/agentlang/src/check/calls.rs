@@ -8,7 +8,7 @@ use crate::generics::Chosen;
 use crate::types::{certain, show};
 use core_ir::{Num, Type};
 use diagnostics::{Applicability, Diagnostic, Fix, Span, nearest};
-use syntax::agent::ast::{Args, ClauseKind, Expr, ExprKind, Run};
+use syntax::agent::ast::{Args, ClauseKind, Expr, Run};
 
 /// The parameter that lets a tool recognize a call that it has carried out already.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency_key";
@@ -85,16 +85,7 @@ impl Checker<'_> {
                 return ty;
             }
         }
-        let known = self.out.len();
-        let mut of_unknown = false;
-        for (i, e) in arguments_of(run).into_iter().enumerate() {
-            self.expr(e, None);
-            let is_receiver =
-                i == 0 && matches!(e.kind, ExprKind::Var(_)) && e.span.start < run.target.span.start;
-            of_unknown |= is_receiver && self.out.len() > known;
-        }
-        // The method of something unknown, which was reported.
-        if of_unknown {
+        if self.is_of_unknown(&run.target, arguments_of(run)) {
             return Type::Dyn;
         }
         if let Some(case) = self.decls.types.cases.get(&run.target.text) {

@@ -1295,16 +1295,25 @@ impl Checker<'_> {
         Type::Bool
     }
 
-    pub(super) fn call_in_expression(&mut self, name: &ast::Name, args: &[Expr]) -> Type {
-        let known = self.out.len();
+    /// Checks the arguments of a call of something that there is not. Returns whether it is the method of an
+    /// unknown variable, of which nothing more is reported.
+    pub(super) fn is_of_unknown<'e>(
+        &mut self,
+        name: &ast::Name,
+        args: impl IntoIterator<Item = &'e Expr>,
+    ) -> bool {
         let mut of_unknown = false;
-        for (i, a) in args.iter().enumerate() {
-            self.expr(a, None);
-            let is_receiver = i == 0 && matches!(a.kind, ExprKind::Var(_)) && a.span.start < name.span.start;
+        for (i, e) in args.into_iter().enumerate() {
+            let known = self.out.len();
+            self.expr(e, None);
+            let is_receiver = i == 0 && matches!(e.kind, ExprKind::Var(_)) && e.span.start < name.span.start;
             of_unknown |= is_receiver && self.out.len() > known;
         }
-        // The method of something unknown, which was reported.
-        if of_unknown {
+        of_unknown
+    }
+
+    pub(super) fn call_in_expression(&mut self, name: &ast::Name, args: &[Expr]) -> Type {
+        if self.is_of_unknown(name, args) {
             return Type::Dyn;
         }
         let d = match self.decls.callable(&name.text) {

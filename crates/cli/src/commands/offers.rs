@@ -19,7 +19,7 @@ pub(super) struct Offers<'a> {
 }
 
 impl<'a> Offers<'a> {
-    /// Those of the servers of these names; of all that are declared if there is no name.
+    /// The offers of these servers, or of all that are declared if none is named.
     ///
     /// # Errors
     /// None is declared, or the system refuses, which the user has been told.

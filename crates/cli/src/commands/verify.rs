@@ -179,7 +179,7 @@ fn issue(
 
 /// Writes a file that is not there yet, and that only its owner can read.
 fn write_new(file: &Path, text: &str) -> Result<(), Refused> {
-    session::keyring::write_private(file, text).map_err(|e| {
+    runtime::write_private(file, text).map_err(|e| {
         let message = format!("cannot write `{}`: {}", file.display(), reason(&e));
         Refused { message, help: remedy(&e).map(String::from) }
     })

@@ -8,7 +8,7 @@
 //! they were given for. They are removed from results and messages of the server.
 
 use super::McpServer;
-use crate::{ConfigError, Redactor, Secret, web};
+use crate::{ConfigError, Redactor, Secret, web, write_private};
 use diagnostics::clip_to as clip;
 use reqwest::Url;
 use rmcp::transport::auth::{
@@ -17,7 +17,7 @@ use rmcp::transport::auth::{
 };
 use serde_json::{Value as Json, json};
 use std::fs::File;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
@@ -81,13 +81,7 @@ impl FileStore {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
             _ => {}
         }
-        let mut options = File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+        write_private(&new, &text)?;
         std::fs::rename(&new, &self.file)
     }
 

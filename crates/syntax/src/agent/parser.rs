@@ -765,10 +765,7 @@ impl Parser<'_> {
         of: &str,
         mut element: impl FnMut(&mut Self) -> Option<T>,
     ) -> (Vec<T>, Span) {
-        let around = std::mem::replace(&mut self.in_head, false);
-        let out = self.elements(open, close, of, &mut element);
-        self.in_head = around;
-        out
+        self.with_head(false, |p| p.elements(open, close, of, &mut element))
     }
 
     fn elements<T>(
@@ -955,15 +952,13 @@ impl Parser<'_> {
         let lexed = lexer::lex(self.file, self.text, start as usize, end as usize);
         self.diagnostics.extend(lexed.diagnostics);
         let outer = (std::mem::replace(&mut self.tokens, lexed.tokens), self.at, self.error_at, self.in_hole);
-        let around = std::mem::replace(&mut self.in_head, false);
         (self.at, self.error_at, self.in_hole) = (0, None, true);
-        let expr = self.expr();
+        let expr = self.with_head(false, Self::expr);
         if !self.at_end() {
             let d = self.expected("`}`");
             self.report(d);
         }
         (self.tokens, self.at, self.error_at, self.in_hole) = outer;
-        self.in_head = around;
         expr
     }
 
@@ -1013,7 +1008,8 @@ impl Parser<'_> {
     }
 
     /// Notes the name of a declaration that could not be read, so that nobody is told that it is missing.
-    /// What the lexer found in one of another language is no mistake of its own.
+    /// Findings of the lexer in a declaration of another language are dropped, as they are no mistakes of
+    /// their own.
     fn unread_between(&mut self, start: usize) {
         let word = |p: &Self, i: usize| p.tokens.get(i).filter(|t| t.token == Token::Word).copied();
         let Some(first) = word(self, start) else { return };
@@ -2143,53 +2139,52 @@ impl Parser<'_> {
             }
             self.bump();
         }
-        let around = std::mem::replace(&mut self.in_head, false);
-        let block = self.nested(|p| {
-            let mut stmts = Vec::new();
-            while !p.at("}") && !p.at_end() && !p.at_item() {
-                let before = p.at;
-                let start = p.here();
-                if p.at_test_stmt() {
-                    match p.test_stmt() {
-                        Some(stmt) => stmts.extend(stmt),
-                        None => p.skip_statement(),
-                    }
-                    continue;
-                }
-                if p.function == Some(p.depth)
-                    && let Some(value) = p.last_value()
-                {
-                    stmts.push(value);
-                    continue;
-                }
-                match p.stmt() {
-                    Some(stmt) => {
-                        p.lost.clear();
-                        stmts.push(stmt);
-                    }
-                    None => {
-                        if p.at == before && !p.at("}") && !p.at_item() {
-                            p.bump();
+        self.with_head(false, |p| {
+            p.nested(|p| {
+                let mut stmts = Vec::new();
+                while !p.at("}") && !p.at_end() && !p.at_item() {
+                    let before = p.at;
+                    let start = p.here();
+                    if p.at_test_stmt() {
+                        match p.test_stmt() {
+                            Some(stmt) => stmts.extend(stmt),
+                            None => p.skip_statement(),
                         }
-                        p.skip_statement();
-                        let mut lost = std::mem::take(&mut p.lost);
-                        lost.extend(p.bound_between(before, p.at));
-                        stmts.push(Stmt { kind: StmtKind::Error(lost), span: p.since(start) });
+                        continue;
+                    }
+                    if p.function == Some(p.depth)
+                        && let Some(value) = p.last_value()
+                    {
+                        stmts.push(value);
+                        continue;
+                    }
+                    match p.stmt() {
+                        Some(stmt) => {
+                            p.lost.clear();
+                            stmts.push(stmt);
+                        }
+                        None => {
+                            if p.at == before && !p.at("}") && !p.at_item() {
+                                p.bump();
+                            }
+                            p.skip_statement();
+                            let mut lost = std::mem::take(&mut p.lost);
+                            lost.extend(p.bound_between(before, p.at));
+                            stmts.push(Stmt { kind: StmtKind::Error(lost), span: p.since(start) });
+                        }
                     }
                 }
-            }
-            let close = p.peek(0);
-            if p.at("}") && close.first_on_line && p.indent(close.start) < p.indent(open.start) {
-                p.suspect = Some(open);
-            }
-            if !p.close(open, "}", of) {
-                // Which block is open is a guess, so what this one does is not known.
-                stmts.push(Stmt { kind: StmtKind::Error(Vec::new()), span: p.before() });
-            }
-            Some(Block { stmts, span: p.since(open) })
-        });
-        self.in_head = around;
-        block
+                let close = p.peek(0);
+                if p.at("}") && close.first_on_line && p.indent(close.start) < p.indent(open.start) {
+                    p.suspect = Some(open);
+                }
+                if !p.close(open, "}", of) {
+                    // Which block is open is a guess, so what this one does is not known.
+                    stmts.push(Stmt { kind: StmtKind::Error(Vec::new()), span: p.before() });
+                }
+                Some(Block { stmts, span: p.since(open) })
+            })
+        })
     }
 
     /// The names that a statement would bind that could not be read, as far as its tokens tell.
@@ -2488,10 +2483,15 @@ impl Parser<'_> {
 
     /// An expression in the head of a statement.
     fn head(&mut self) -> Expr {
-        let around = std::mem::replace(&mut self.in_head, true);
-        let e = self.expr();
+        self.with_head(true, Self::expr)
+    }
+
+    /// Parses a part of which all or nothing is in the head of a statement.
+    fn with_head<T>(&mut self, in_head: bool, part: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.in_head, in_head);
+        let out = part(self);
         self.in_head = around;
-        e
+        out
     }
 
     /// The name that `if let NAME =` binds; no name after `if` alone. `None` after an error.
@@ -2997,9 +2997,7 @@ impl Parser<'_> {
             }
             Token::Punct("(") => {
                 self.bump();
-                let around = std::mem::replace(&mut self.in_head, false);
-                let e = self.expr();
-                self.in_head = around;
+                let e = self.with_head(false, Self::expr);
                 if self.at(",") {
                     let d = self.expected("`)` at the end of this expression").help(
                         "several values together are a record, `{ first: …, second: … }`, or a list, `[…]`",
@@ -3143,10 +3141,7 @@ impl Parser<'_> {
 
     /// `{ let x = e; e }`: a block that has a value.
     fn value_block(&mut self, of: &'static str) -> Option<Expr> {
-        let around = std::mem::replace(&mut self.in_head, false);
-        let block = self.value_block_inner(of);
-        self.in_head = around;
-        block
+        self.with_head(false, |p| p.value_block_inner(of))
     }
 
     fn value_block_inner(&mut self, of: &'static str) -> Option<Expr> {
