@@ -446,7 +446,7 @@ impl<'a> Driver<'a> {
             Some(which) => {
                 self.asked(id, &request, "");
                 self.answered(id, Answered::Late, now);
-                self.respond(id, Response::Late(which), now);
+                self.respond_with(id, Response::Late(which), Spent::default());
             }
             None => self.queue_up(id, request),
         }
@@ -607,6 +607,7 @@ impl<'a> Driver<'a> {
 
     /// Answers as the journal says.
     fn replay(&mut self, id: RequestId, request: &Request, recorded: Recorded, resumed: bool) {
+        let was_begun = recorded.was_begun();
         let Recorded { response, words, by, model, tokens, usd, elapsed, .. } = recorded;
         if let (Call::Model { messages, .. }, Response::Model(Ok(reply)), Some(words)) =
             (&request.call, &response, words)
@@ -615,6 +616,7 @@ impl<'a> Driver<'a> {
         }
         // An answer that was reused then is reused again: it is not one of this run.
         let reused = self.reused(id, request).is_some();
+        let counts = was_begun && !reused;
         match reused {
             true => {
                 self.machine.made_earlier(request);
@@ -625,10 +627,10 @@ impl<'a> Driver<'a> {
         let what = answered_with(&response, by);
         let stated = self.stated_in(&response);
         match &request.call {
-            Call::Model { params, .. } if !reused => {
+            Call::Model { params, .. } if counts => {
                 self.budget.replayed_model(params.as_deref(), &model, tokens, usd.as_ref());
             }
-            Call::Tool { .. } if !reused => self.budget.replayed_tool(),
+            Call::Tool { .. } if counts => self.budget.replayed_tool(),
             // Data that the previous process kept in memory are lost.
             Call::Remember { store, key, value } if resumed && self.stores.is_in_process(store) => {
                 if matches!(response, Response::Remember(Ok(()))) {
@@ -667,13 +669,15 @@ impl<'a> Driver<'a> {
         let mut any = false;
         while let Some((id, which)) = self.clocks.late(now) {
             any = true;
-            let mut sent = true;
+            let (mut sent, mut cost) = (true, Spent::default());
             match self.under_way.give_up(id) {
                 Some(OpenRequest { begun, what: RequestKind::Model(model), text, .. }) => {
                     let OpenModel { reserve, provider, spent, .. } = model;
-                    let cost = most_cost(provider.price().as_ref(), spent);
-                    let usd = self.budget.settle(&reserve, provider.name(), spent, cost);
+                    let most = most_cost(provider.price().as_ref(), spent);
+                    let usd = self.budget.settle(&reserve, provider.name(), spent, most);
                     let (what, elapsed) = (Answered::Late, begun.elapsed());
+                    (cost.model, cost.tokens) = (provider.name().to_string(), spent);
+                    (cost.usd, cost.elapsed) = (usd.clone(), elapsed);
                     self.end_of_text(id, text);
                     let finish = Finish::Other;
                     let (stated, importance) = (None, Importance::Normal);
@@ -688,7 +692,10 @@ impl<'a> Driver<'a> {
                         importance,
                     });
                 }
-                Some(open) => self.answered(id, Answered::Late, open.begun),
+                Some(open) => {
+                    cost.elapsed = open.begun.elapsed();
+                    self.answered(id, Answered::Late, open.begun);
+                }
                 None => {
                     sent = false;
                     if let Some(queue) = &mut self.queue
@@ -703,7 +710,7 @@ impl<'a> Driver<'a> {
             }
             match self.has_engine() {
                 true => self.late(id, which, sent),
-                false => self.respond(id, Response::Late(which), now),
+                false => self.respond_with(id, Response::Late(which), cost),
             }
         }
         if any {

@@ -88,11 +88,11 @@ impl Journal {
             let mut wanted = events(asked);
             match known {
                 Known::Answered(recorded) => {
-                    count(&mut usage, &request);
+                    count(&mut usage, &request, &recorded);
                     let Recorded { step, written, elapsed, ref by, ref retries, .. } = *recorded;
                     let (by, retries) = (by.clone(), retries.clone());
                     records.insert(id, AnswerRecord { step, written, elapsed, by, retries });
-                    let (event, response) = told(&machine, (id, importance), &request, *recorded, &mut usage);
+                    let (event, response) = told(&machine, (id, importance), *recorded);
                     if wanted.is_continue() {
                         wanted = events(event);
                     }
@@ -125,30 +125,29 @@ fn interrupt(machine: &mut Machine, why: &str) {
     machine.cancel(Stop { reason: StopReason::Interrupted, message: why.into() });
 }
 
-/// Counts an answered request.
-fn count(usage: &mut Usage, request: &Request) {
+/// Counts an answered request, and what its answer cost.
+fn count(usage: &mut Usage, request: &Request, recorded: &Recorded) {
     match &request.call {
-        Call::Model { .. } => usage.model_calls += 1,
+        _ if !recorded.was_begun() => {}
+        Call::Model { .. } => {
+            usage.model_calls += 1;
+            usage.input_tokens = usage.input_tokens.saturating_add(recorded.tokens.input);
+            usage.output_tokens = usage.output_tokens.saturating_add(recorded.tokens.output);
+            usage.charge(&recorded.model, recorded.usd.as_ref());
+        }
         Call::Tool { .. } => usage.tool_calls += 1,
         Call::Approve { .. } => usage.questions += 1,
         _ => {}
     }
 }
 
-/// Counts what an answer cost. Returns its event, and the answer for the machine.
+/// Returns the event of an answer, and the answer for the machine.
 fn told(
     machine: &Machine,
     (id, importance): (RequestId, Importance),
-    request: &Request,
     recorded: Recorded,
-    usage: &mut Usage,
 ) -> (Event, Response) {
-    let Recorded { response, by, model, tokens, usd, elapsed, .. } = recorded;
-    if matches!(request.call, Call::Model { .. }) {
-        usage.input_tokens = usage.input_tokens.saturating_add(tokens.input);
-        usage.output_tokens = usage.output_tokens.saturating_add(tokens.output);
-        usage.charge(&model, usd.as_ref());
-    }
+    let Recorded { response, by, tokens, usd, elapsed, .. } = recorded;
     let what = answered_with(&response, by);
     let finish = match &what {
         Answered::Reply(reply) => Finish::of(reply),

@@ -116,6 +116,14 @@ pub(crate) struct Recorded {
     pub(crate) written: Option<i64>,
 }
 
+impl Recorded {
+    /// Returns false for a request whose time limit had passed before anything was done for it. It took no
+    /// time, and counts for nothing.
+    pub(crate) fn was_begun(&self) -> bool {
+        !matches!(self.response, Response::Late(_)) || !self.elapsed.is_zero()
+    }
+}
+
 /// Resources that an answer took.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spent {

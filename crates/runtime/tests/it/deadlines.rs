@@ -1,16 +1,17 @@
 //! Time limits of programs (`within`): who is late, and that what is given up really ends.
 #![cfg(unix)]
 
-use crate::support::program::{AT, ask, call, caught, decl, exec, machine, par};
+use crate::support::program::{AT, ask, call, caught, code, decl, exec, machine, par};
 use crate::support::{Act, Server};
 use core_ir::{Builder, Data, LabelSpec, ModelParams, Num, Term, TermId, Type};
 use machine::{ErrorCode, Machine, Reply};
 use runtime::{
-    Answer, Answered, Backoff, CancellationToken, Environment, Event, Handlers, Limits, ModelCall, Models,
-    Price, Progress, Provider, Remote, RemoteOptions, RunReport, Scripted, Tokens, Tools, Work,
+    Answer, Answered, Asked, Backoff, CancellationToken, Environment, Event, Handlers, Journal, Limits,
+    ModelCall, Models, Price, Progress, Provider, Remote, RemoteOptions, RunReport, Scripted, Tokens, Tools,
+    Work,
 };
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// `within[seconds] e`
@@ -254,6 +255,58 @@ async fn a_socket_is_closed_and_the_call_is_counted() {
     assert_eq!(report.usage.model_calls, 1);
     // Whether the endpoint charges for what nobody waited for is not known; it is assumed.
     assert!(report.usage.input_tokens > 0);
+}
+
+/// A journal has what a call took that was given up, so that a run that is resumed or looked at counts it as
+/// the first did. A call that was late before it began counts for nothing.
+#[tokio::test]
+async fn a_call_that_was_given_up_is_counted_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("r.db");
+    let server = Server::start([Act::Hang]).await;
+    let model = || {
+        let o = RemoteOptions::new("gpt-test", &server.url, None);
+        Handlers::new(Models::only(Arc::new(
+            Remote::new(RemoteOptions { price: Some(Price::FREE), ..o }).unwrap(),
+        )))
+    };
+    let program = code(|b| {
+        let all = par(b, Some(1), 2, |b, _| {
+            let e = ask(b, "hello", ModelParams::default());
+            caught(b, e)
+        });
+        let all = within(b, "0.2", all);
+        caught(b, all)
+    });
+    let machine = || Machine::new(program.clone(), None, machine::Config::default());
+    let about = runtime::RunIdentity::new("test", &program, None, serde_json::json!({}));
+    let session = Journal::open(&file).unwrap().begin(&about, &Default::default()).unwrap();
+    let id = session.id().to_string();
+    let kept = |session| Handlers { journal: Some(Arc::new(Mutex::new(session))), ..model() };
+    let (report, events) = run(machine(), &kept(session)).await;
+    let journal = || Journal::existing(&file).unwrap();
+    let (replayed, again) = run(machine(), &kept(journal().replay(&id).unwrap())).await;
+    let mut shown = Vec::new();
+    let played = journal().play(&id, machine(), &mut |e| {
+        shown.push(e);
+        std::ops::ControlFlow::Continue(())
+    });
+    let played = played.unwrap().report;
+    assert_eq!((report.usage.model_calls, &report.usage.unpriced), (1, &vec![]));
+    for other in [&replayed, &played] {
+        assert_eq!((other.usage.clone(), texts(other)), (report.usage.clone(), texts(&report)));
+    }
+    for events in [events, again, shown] {
+        let asked = events.iter().find_map(|e| match e {
+            Event::Asked { what: Asked::Model { model, .. }, .. } => Some(&**model),
+            _ => None,
+        });
+        let late = events.iter().find_map(|e| match e {
+            Event::Answered { what: Answered::Late, elapsed, .. } => Some(elapsed.as_millis()),
+            _ => None,
+        });
+        assert!(asked == Some("gpt-test") && late >= Some(200), "{events:?}");
+    }
 }
 
 #[tokio::test]
