@@ -85,8 +85,9 @@ pub use interpreter::{INTERPRETER, Interpreter, InterpreterError};
 pub use journal::{
     AFTER_RUN, AnswerRecord, Answers, ApprovalDesk, Authority, Change, Checked, Damage, DayUse, Decision,
     EngineQuestion, Forged, Forgery, Journal, JournalError, JournalPlace, KeptEntry, KeptMessages,
-    KeptQuestion, KeptRun, POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, Retries, RunCursor, RunFilter,
-    RunIdentity, RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting, journal_file,
+    KeptQuestion, KeptRun, LiveBoard, POLICY_CHANGED, POLICY_TEXT, Played, REDACTED, Retries, RunCursor,
+    RunFilter, RunIdentity, RunInfo, RunStatus, Session, SharedDay, StepInfo, Unfinished, Waiting,
+    journal_file,
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt, write_private};
 pub use mcp::{

@@ -2,21 +2,17 @@
 //!
 //! Entry points: [`LiveReplies`], given the events of a run, and [`LiveReplies::read`].
 //!
-//! Invariant: it is an observation of a run and no part of it. It is in a file of its own, which no run reads
-//! and which is gone when the run has ended. What can't be written is not shown.
-//! Invariant: a file has the end of each reply that arrives, and is written a few times in a second at most.
+//! Invariant: it is an observation of a run and no part of it, on a [`LiveBoard`], which no run reads.
+//! Invariant: what is shown is the end of each reply that arrives, a few times in a second at most.
 
 use crate::events::request;
 use crate::partials::Partials;
 use core_ir::Data;
 use machine::RequestId;
 use machine::partial::PartialValue;
-use runtime::{Asked, Event, JournalPlace};
+use runtime::{Asked, Event, JournalPlace, LiveBoard};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Most bytes of a reply that are kept: its end.
@@ -25,8 +21,8 @@ const MAX_BYTES: usize = 16 << 10;
 /// Most replies that are kept.
 const MAX_REPLIES: usize = 16;
 
-/// Most bytes of a file that is read.
-const MAX_FILE: u64 = 4 << 20;
+/// Most bytes of a typed value that is shown.
+const MAX_VALUE: usize = 64 << 10;
 
 /// Most characters of the reason of a repetition.
 const MAX_CAUSE: usize = 300;
@@ -37,7 +33,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The replies of a run that arrive.
 #[derive(Debug)]
 pub struct LiveReplies {
-    path: PathBuf,
+    /// `None` once it is closed.
+    board: Option<LiveBoard>,
     replies: BTreeMap<RequestId, Arriving>,
     partials: Partials,
     written: Option<Instant>,
@@ -56,20 +53,11 @@ struct Arriving {
     retry: Option<(u32, String)>,
 }
 
-/// The file of a run; `None` for a journal that is no directory of this machine, or a name that is none.
-fn file(place: &JournalPlace, run: &str) -> Option<PathBuf> {
-    let is_name = !run.is_empty() && run.bytes().all(|b| b.is_ascii_alphanumeric());
-    match place {
-        JournalPlace::Directory(dir) if is_name => Some(dir.join("live").join(format!("{run}.json"))),
-        _ => None,
-    }
-}
-
 impl LiveReplies {
-    /// The replies of a run of a journal; `None` if the journal is not in a directory.
+    /// The replies of a run of a journal that this process holds; `None` for a recording.
     pub fn of(place: &JournalPlace, run: &str) -> Option<LiveReplies> {
-        let path = file(place, run)?;
-        Some(LiveReplies { path, replies: BTreeMap::new(), partials: Partials::default(), written: None })
+        let board = Some(LiveBoard::of(place, run)?);
+        Some(LiveReplies { board, replies: BTreeMap::new(), partials: Partials::default(), written: None })
     }
 
     /// Takes note of an event, from which secrets have been removed.
@@ -123,59 +111,37 @@ impl LiveReplies {
         let begun = |reply: &Arriving| !reply.text.is_empty() || reply.retry.is_some();
         let arriving = self.replies.iter().filter(|(_, reply)| begun(reply));
         let shown: Vec<Value> = arriving.map(|(id, reply)| reply.to_json(*id)).collect();
-        if shown.is_empty() {
-            return self.remove();
+        let Some(board) = &self.board else { return };
+        match shown.is_empty() {
+            true => board.clear(),
+            false => board.show(json!({ "replies": shown }).to_string()),
         }
-        // What can't be written is not shown; the run has nothing to do with it.
-        let _ = self.replace(&json!({ "replies": shown }).to_string());
-    }
-
-    /// Writes the file so that nobody reads half of it.
-    fn replace(&self, text: &str) -> std::io::Result<()> {
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        let new = self.path.with_extension("new");
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&new)?.write_all(text.as_bytes())?;
-        fs::rename(new, &self.path)
-    }
-
-    fn remove(&self) {
-        let _ = fs::remove_file(&self.path);
     }
 
     /// The replies of a run that arrive, as JSON with `replies`: each with `request`, `model`, `purpose`,
     /// `label`, `text`, the number of bytes `before` it, the typed `value` with the way that is `open`, and
     /// the `retry` that it is: its `number` and `cause`. Nothing if none does.
     pub fn read(place: &JournalPlace, run: &str) -> Value {
-        let nothing = || json!({"replies": []});
-        let Some(path) = file(place, run) else { return nothing() };
-        if fs::metadata(&path).map_or(0, |about| about.len()) > MAX_FILE {
-            return nothing();
-        }
-        let read = fs::read_to_string(path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
-        read.filter(|read| read["replies"].is_array()).unwrap_or_else(nothing)
+        let read = LiveBoard::read(place, run).and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        read.filter(|read| read["replies"].is_array()).unwrap_or_else(|| json!({"replies": []}))
     }
 }
 
 impl Drop for LiveReplies {
     fn drop(&mut self) {
-        if self.written.is_some() {
-            self.remove();
+        if let Some(board) = self.board.take().filter(|_| self.written.is_some()) {
+            board.close();
         }
     }
 }
 
 impl Arriving {
     fn to_json(&self, id: RequestId) -> Value {
+        let value = self.value.as_ref().filter(|value| value.value.to_string().len() <= MAX_VALUE);
         json!({
             "request": request(id), "model": self.model, "purpose": self.purpose, "label": self.label.to_json(),
-            "text": self.text, "before": self.before, "value": self.value.as_ref().map(|v| &v.value),
-            "open": self.value.as_ref().map(PartialValue::open_json),
+            "text": self.text, "before": self.before, "value": value.map(|v| &v.value),
+            "open": value.map(PartialValue::open_json),
             "retry": self.retry.as_ref().map(|(number, cause)| json!({"number": number, "cause": cause})),
         })
     }
@@ -232,6 +198,6 @@ mod tests {
             importance: runtime::Importance::Normal,
         });
         assert_eq!(LiveReplies::read(&place, "r1"), json!({"replies": []}));
-        assert_eq!(fs::read_dir(dir.path().join("live")).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(dir.path().join("live")).unwrap().count(), 0);
     }
 }

@@ -251,7 +251,10 @@ fn a_store_on_postgres_remembers_from_run_to_run() {
 mod servers {
     use super::{PostgresServer, entail};
     use crate::serving::{JSON, Server, folder, until};
-    use serde_json::json;
+    use crate::streaming::{REPLY, folder_with, model};
+    use crate::ui::Browser;
+    use serde_json::{Value, json};
+    use std::time::Duration;
 
     const RUNS: &str = "/v1/pipelines/main/runs";
 
@@ -294,6 +297,54 @@ mod servers {
         assert_eq!(std::fs::read_to_string(dir.path().join("ledger")).unwrap().lines().count(), 1);
         let (_, log) = second.end();
         assert!(!log.contains("cannot resume"), "{log}");
+    }
+
+    /// A page on another host shows replies while they arrive, of runs of the command and of a server. A
+    /// client that may not see them is told none of them.
+    #[test]
+    fn replies_are_there_for_pages_of_all_hosts_while_they_arrive() {
+        let Some(postgres) = PostgresServer::shared() else { return };
+        let journal = postgres.fresh();
+        let database = journal.split(['/', '?']).nth(3).unwrap();
+        let (here, there) = (folder_with(model(None, Duration::from_millis(60))), folder());
+        let server = Server::start(here.path(), &["--journal", &journal, "book.agent"], None);
+        let page = Browser::with(there.path(), &journal, &[]);
+        for by_server in [true, false] {
+            let known = page.get("/api/runs").1["runs"].as_array().unwrap().len();
+            let shown = std::thread::scope(|scope| {
+                let ran = scope.spawn(|| match by_server {
+                    true => {
+                        server.post("/v1/pipelines/hidden/runs", &json!({"text": "a book"})).1.to_string()
+                    }
+                    false => {
+                        let run =
+                            ["run", "book.agent", "--pipeline", "hidden", "--journal", &journal, "a book"];
+                        entail(here.path(), &run).1
+                    }
+                });
+                let mut seen = Value::Null;
+                until(|| {
+                    let runs = page.get("/api/runs").1["runs"].take();
+                    if runs.as_array().unwrap().len() == known {
+                        return false;
+                    }
+                    let live = format!("/api/runs/{}/live", runs[0]["id"].as_str().unwrap());
+                    seen = page.get(&live).1["replies"].get(0).cloned().unwrap_or_default();
+                    seen["value"].is_object()
+                });
+                assert_eq!(
+                    (&seen["label"], &seen["purpose"]),
+                    (&json!(["U", "S"]), &json!("extract")),
+                    "{seen}"
+                );
+                assert!(REPLY.starts_with(seen["text"].as_str().unwrap()), "{seen}");
+                ran.join().unwrap()
+            });
+            assert!(!shown.contains("planted") && shown.contains('1'), "{shown}");
+            let run = page.get("/api/runs").1["runs"][0]["id"].as_str().unwrap().to_string();
+            assert_eq!(page.get(&format!("/api/runs/{run}/live")).1, json!({"replies": []}));
+            assert_eq!(postgres.sql(database, "SELECT count(*) FROM entail.live"), "0");
+        }
     }
 
     #[test]

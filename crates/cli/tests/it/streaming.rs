@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The reply of the model.
-const REPLY: &str =
+pub(crate) const REPLY: &str =
     r#"{"title": "The planted hobbit", "year": 1937, "tags": ["tale", "there and back again"]}"#;
 
 const PROGRAM: &str = r#"tool vault(key: String) -> String reads secret { exec "echo" "{key}" }
@@ -28,7 +28,7 @@ pipeline hidden(text: String) -> Number {
 
 /// Answers each request with a stream of pieces, with pauses; `cut` ends each within an event after this many
 /// pieces.
-fn model(cut: Option<usize>, pause: Duration) -> String {
+pub(crate) fn model(cut: Option<usize>, pause: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // Ends with the test's process.
@@ -77,7 +77,7 @@ fn folder(cut: Option<usize>) -> tempfile::TempDir {
     folder_with(model(cut, Duration::from_millis(5)))
 }
 
-fn folder_with(address: String) -> tempfile::TempDir {
+pub(crate) fn folder_with(address: String) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     write("book.agent", PROGRAM);

@@ -106,8 +106,8 @@ fn run(dir: &Path, pipeline: &str, input: &str, more: &[&str]) -> String {
 }
 
 /// The page, and the token of its link.
-fn ui(dir: &Path, more: &[&str]) -> (Server, String) {
-    let (child, said) = begun(command(dir).args(["ui", "--journal", "j", "--format", "json"]).args(more));
+fn ui(dir: &Path, journal: &str, more: &[&str]) -> (Server, String) {
+    let (child, said) = begun(command(dir).args(["ui", "--journal", journal, "--format", "json"]).args(more));
     let link = said["link"].as_str().unwrap().strip_prefix("http://").unwrap();
     let (address, token) = link.split_once("/#token=").unwrap();
     (Server { child, address: address.to_string() }, token.to_string())
@@ -134,7 +134,7 @@ fn sessions_of_a_guard_are_listed_and_shown() {
         decision("b-2", 20.0, json!({"event": "asked", "tool": "send"})),
     ];
     std::fs::write(dir.path().join("decisions.jsonl"), log.concat()).unwrap();
-    let browser = Browser::with(dir.path(), &["--guard-log", "decisions.jsonl"]);
+    let browser = Browser::with(dir.path(), "j", &["--guard-log", "decisions.jsonl"]);
     let (_, listed) = browser.get("/api/runs");
     let ids: Vec<&str> =
         listed["runs"].as_array().unwrap().iter().map(|r| r["id"].as_str().unwrap()).collect();
@@ -150,7 +150,7 @@ fn sessions_of_a_guard_are_listed_and_shown() {
 }
 
 /// A browser that has a session.
-struct Browser {
+pub(crate) struct Browser {
     server: Server,
     cookie: String,
     origin: String,
@@ -158,11 +158,11 @@ struct Browser {
 
 impl Browser {
     fn of(dir: &Path) -> Browser {
-        Browser::with(dir, &[])
+        Browser::with(dir, "j", &[])
     }
 
-    fn with(dir: &Path, more: &[&str]) -> Browser {
-        let (server, token) = ui(dir, more);
+    pub(crate) fn with(dir: &Path, journal: &str, more: &[&str]) -> Browser {
+        let (server, token) = ui(dir, journal, more);
         let origin = format!("http://{}", server.address);
         let body = json!({"token": token}).to_string();
         let opened = server.raw("POST", "/api/session", &[JSON, ("origin", &origin)], &body);
@@ -173,7 +173,7 @@ impl Browser {
         Browser { server, cookie, origin }
     }
 
-    fn get(&self, path: &str) -> (u16, Value) {
+    pub(crate) fn get(&self, path: &str) -> (u16, Value) {
         let (status, _, text) = self.server.raw("GET", path, &[("cookie", &self.cookie)], "");
         (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
@@ -204,7 +204,7 @@ impl Browser {
 fn only_the_browser_with_the_link_sees_anything() {
     let dir = paying();
     run(dir.path(), "settle", "u", &["--approvals", "leave"]);
-    let (server, token) = ui(dir.path(), &[]);
+    let (server, token) = ui(dir.path(), "j", &[]);
     let origin = format!("http://{}", server.address);
     let page = server.raw("GET", "/", &[], "");
     let policy = "content-security-policy: default-src 'none'; script-src 'self';";
@@ -241,7 +241,9 @@ fn an_approver_answers_once_and_nobody_else_does() {
         card["args"],
         json!([{"name": "to", "value": "bob", "label": ["U"], "type": "Str", "schema": {"type": "string"}}])
     );
-    assert_eq!(card["because"]["parts"][0]["part"], "to", "{card}");
+    // The page decides the argument, and the program that there is a call.
+    assert_eq!(card["because"]["parts"], json!([{"part": "to", "label": ["U"], "bound": []}]), "{card}");
+    assert_eq!((&card["control"], &card["decided"]), (&json!([]), &json!(false)), "{card}");
     assert!(card["why"].to_string().contains("the tool `page` answered"), "{card}");
     let path = format!("/api/approvals/{}", card["request"].as_str().unwrap());
     let answer = |body: Value| {

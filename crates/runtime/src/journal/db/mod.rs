@@ -13,7 +13,7 @@ mod postgres;
 mod sqlite;
 
 #[cfg(feature = "postgres")]
-pub(super) use postgres::Postgres;
+pub(super) use postgres::{LiveRow, Postgres};
 pub(super) use sqlite::Sqlite;
 
 use super::JournalError;

@@ -8,6 +8,10 @@
 //! a run is written in a transaction that has checked the number, so a process that has lost its run writes
 //! nothing more, however late it notices.
 
+mod live;
+
+pub(in crate::journal) use live::LiveRow;
+
 use super::super::{JournalError, parse};
 use super::{Cell, Cells, Database, DbError, Held, NewRun, Row, RunLock, Statement, Value};
 use crate::postgres::{
@@ -146,6 +150,13 @@ const MIGRATIONS: &[&str] = &[
         checksum BYTEA NOT NULL,        -- of these but the run
         PRIMARY KEY (run, strand, number, token)
     )",
+    "
+    -- Replies that arrive: no part of any run, so a crash of the server may lose them.
+    CREATE UNLOGGED TABLE live (
+        run TEXT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+        holder TEXT NOT NULL,           -- the process that wrote them
+        replies TEXT NOT NULL           -- JSON
+    )",
 ];
 
 /// Looks at the schema `entail`: whether the journal's mark is there, whether anything else is, and how the
@@ -191,6 +202,8 @@ struct Shared {
     looks: AtomicI64,
     /// Questions that were answered since.
     answered: Mutex<HashSet<String>>,
+    /// Replies that arrive and are not written yet.
+    live: Mutex<live::LiveQueue>,
 }
 
 impl fmt::Debug for Shared {
@@ -210,9 +223,10 @@ impl Postgres {
         Postgres::prepared(server, false)
     }
 
-    fn prepared(server: &PostgresServer, may_make: bool) -> Result<Postgres, JournalError> {
+    /// The journal on a server, which has been opened.
+    pub(in crate::journal) fn of(server: &PostgresServer) -> Postgres {
         static JOURNALS: Registry<Shared> = Registry::new();
-        let shared = JOURNALS.get(server.key(), || Shared {
+        Postgres(JOURNALS.get(server.key(), || Shared {
             pool: Pool::of(server),
             holder: format!("process {} on {}, {}", std::process::id(), host(), crate::journal::new_id()),
             held: Mutex::default(),
@@ -220,7 +234,12 @@ impl Postgres {
             listens: AtomicBool::new(false),
             looks: AtomicI64::new(0),
             answered: Mutex::default(),
-        });
+            live: Mutex::default(),
+        }))
+    }
+
+    fn prepared(server: &PostgresServer, may_make: bool) -> Result<Postgres, JournalError> {
+        let Postgres(shared) = Postgres::of(server);
         let pool = shared.pool.clone();
         let version = wait(async move { version(&pool).await }).map_err(|e| refused(server, &e))?;
         let current = MIGRATIONS.len() as i64;
@@ -271,7 +290,13 @@ impl Postgres {
             "INSERT INTO leases SELECT id, 0, '', '-infinity' FROM runs WHERE id = $1 ON CONFLICT DO NOTHING",
             vec![text(run)],
         );
-        self.carry_out(vec![add], Repeat::Harmless)?;
+        // What a killed process showed.
+        let forget = PgStatement::new(
+            "DELETE FROM live WHERE run = $1 AND NOT EXISTS
+                 (SELECT FROM leases WHERE leases.run = live.run AND expires > clock_timestamp())",
+            vec![text(run)],
+        );
+        self.carry_out(vec![add, forget], Repeat::Harmless)?;
         // What this process took and was not told of, because the connection was lost, it may take again.
         let take = PgStatement::new(
             "UPDATE leases SET generation = generation + 1, holder = $2,

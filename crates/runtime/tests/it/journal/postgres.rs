@@ -7,8 +7,8 @@ use crate::support::program::{call, code, decl};
 use core_ir::{Data, Type};
 use machine::ErrorCode;
 use runtime::{
-    Approvers, Authority, Decision, Environment, Journal, JournalError, JournalPlace, RunStatus, SigningKey,
-    Tools, Unfinished,
+    Approvers, Authority, Decision, Environment, Journal, JournalError, JournalPlace, LiveBoard, RunStatus,
+    SigningKey, Tools, Unfinished,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -70,6 +70,64 @@ async fn a_process_that_lost_its_run_writes_nothing_more() {
     assert!(text(&report).starts_with(r#"["one""#));
     assert_eq!(ledger.lock().unwrap().len(), 3);
     assert_eq!(Journal::existing(&new).unwrap().run(&id).unwrap().status, RunStatus::Done);
+}
+
+/// The replies that arrive are those of the process that holds the run, the newest of each run, and no more
+/// than that.
+#[test]
+fn replies_that_arrive_are_read_as_long_as_their_process_holds_the_run() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let address = server.fresh();
+    let database = address.split(['/', '?']).nth(3).unwrap();
+    let code = program("hello");
+    let (old, new) = (place(&address), other_process(&address, 60));
+    let session = begin(&old, &code);
+    let id = session.id().to_string();
+    let read = || LiveBoard::read(&new, &id);
+    let until_read = |wanted: Option<&str>| {
+        let reads = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            read().as_deref() == wanted
+        });
+        assert!(reads, "{:?} is not {wanted:?}", read());
+    };
+    let rows = || server.sql(database, "SELECT count(*) FROM entail.live");
+    let board = LiveBoard::of(&old, &id).unwrap();
+    assert_eq!(read(), None);
+    for n in 0..=1000 {
+        board.show(format!("'); DROP TABLE entail.live; -- \\u0000 {n}"));
+    }
+    until_read(Some("'); DROP TABLE entail.live; -- \\u0000 1000"));
+    assert_eq!((LiveBoard::read(&new, "1"), LiveBoard::read(&new, "")), (None, None));
+    board.show("é".repeat(3 << 20));
+    until_read(None);
+    board.show("of the first".into());
+    until_read(Some("of the first"));
+    // Its process stops for a while, and another one takes the run.
+    server.sql(database, "UPDATE entail.leases SET expires = now() - interval '1 second', holder = 'gone'");
+    assert_eq!(read(), None);
+    let resumed = Journal::existing(&new).unwrap().resume(
+        &id,
+        &about(&code),
+        &Default::default(),
+        false,
+        Unfinished::Ask,
+    );
+    assert_eq!(rows(), "0");
+    let second = LiveBoard::of(&new, &id).unwrap();
+    second.show("of the second".into());
+    until_read(Some("of the second"));
+    board.show("late".into());
+    board.close();
+    assert_eq!(read().as_deref(), Some("of the second"));
+    second.close();
+    assert_eq!((read(), rows()), (None, "0".into()));
+    drop((session, resumed.unwrap()));
+    // Nobody holds it now.
+    let after = LiveBoard::of(&new, &id).unwrap();
+    after.show("after the end".into());
+    after.close();
+    assert_eq!(rows(), "0");
 }
 
 #[tokio::test]
@@ -180,7 +238,7 @@ fn databases_that_are_no_journals_are_refused_with_one_clear_error() {
     Journal::open(place(&newer)).unwrap();
     let name = newer.split(['/', '?']).nth(3).unwrap();
     server.sql(name, "INSERT INTO entail.journal_version VALUES (99, now())");
-    check(refused(&newer), "has version 99, not 5", "the version of `entail` that made it");
+    check(refused(&newer), "has version 99, not 6", "the version of `entail` that made it");
     server.sql("postgres", "CREATE ROLE guest LOGIN");
     database("closed", "");
     check(
@@ -209,7 +267,7 @@ fn a_journal_of_an_earlier_version_is_brought_up_to_date_once() {
     Journal::open(place(&address)).unwrap();
     server.sql(
         name,
-        "DROP TABLE entail.budgets, entail.programs, entail.elicited; DROP INDEX entail.entries_open, entail.runs_list;
+        "DROP TABLE entail.budgets, entail.programs, entail.elicited, entail.live; DROP INDEX entail.entries_open, entail.runs_list;
         ALTER TABLE entail.entries DROP COLUMN written; ALTER TABLE entail.runs DROP COLUMN ended;
         ALTER TABLE entail.approvals DROP COLUMN is_decided;
         DELETE FROM entail.journal_version WHERE version > 1",
@@ -225,7 +283,7 @@ fn a_journal_of_an_earlier_version_is_brought_up_to_date_once() {
     for opened in opened {
         assert_eq!(opened.join().unwrap(), Ok(true));
     }
-    assert_eq!(server.sql(name, "SELECT max(version) FROM entail.journal_version"), "5");
+    assert_eq!(server.sql(name, "SELECT max(version) FROM entail.journal_version"), "6");
 }
 
 #[test]
