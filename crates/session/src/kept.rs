@@ -517,8 +517,9 @@ pub struct BrokenBound {
 }
 
 impl KeptRun {
-    /// Tells why a question is asked, from the tool and the labels of its arguments and of the decision.
-    pub fn asked_because(&self, question: &runtime::Waiting) -> AskedBecause {
+    /// Tells why a question is asked, from the tool and the labels of its arguments and of the decision to
+    /// make the call.
+    pub fn asked_because(&self, question: &runtime::Waiting, control: &Data) -> AskedBecause {
         let Some(tool) = self.code.tools.iter().find(|t| *t.name == *question.tool) else {
             return AskedBecause::Unknown;
         };
@@ -526,8 +527,8 @@ impl KeptRun {
             return AskedBecause::Always;
         }
         let mut lattice = Lattice::with_principals(self.config.lattice, &self.config.principals);
-        let mut broken = |part: &str, label: &Value, bound: &LabelSpec| {
-            let label = lattice.label_of(&data_from_json(label).ok()?)?;
+        let mut broken = |part: &str, label: &Data, bound: &LabelSpec| {
+            let label = lattice.label_of(label)?;
             let bound = lattice.resolve(bound)?;
             let breaks = !lattice.flows(label, bound);
             breaks.then(|| BrokenBound {
@@ -539,10 +540,10 @@ impl KeptRun {
         let args = question.args.as_array().map(Vec::as_slice).unwrap_or_default();
         let of_arg = |arg: &Value| {
             let param = tool.params.iter().find(|p| Some(&*p.name) == arg["name"].as_str())?;
-            broken(&param.name, &arg["label"], &param.bound)
+            broken(&param.name, &data_from_json(&arg["label"]).ok()?, &param.bound)
         };
         let mut all: Vec<BrokenBound> = args.iter().filter_map(of_arg).collect();
-        all.extend(broken("control", &question.channel, &tool.control));
+        all.extend(broken("control", control, &tool.control));
         AskedBecause::Refused(all)
     }
 }

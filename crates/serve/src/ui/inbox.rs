@@ -5,6 +5,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
+use core_ir::Data;
 use core_ir::exchange::data_from_json;
 use runtime::{Approvers, Authority, Decision, RunInfo, Schema, Waiting};
 use serde::Deserialize;
@@ -60,17 +61,29 @@ impl Asking {
         u64::try_from(*self.numbers.get(&question.id)?).ok()
     }
 
+    /// The request for the call in the trace.
+    fn request(&self, question: &Waiting) -> Option<&Value> {
+        let n = self.number(question)?;
+        self.lines.iter().find(|line| line["event"] == "request" && line["n"] == n)
+    }
+
     /// Where the labels of the call come from: `why` of its request in the trace.
     fn why(&self, question: &Waiting) -> Option<&Value> {
-        let n = self.number(question)?;
-        let is_it = |line: &&Value| line["event"] == "request" && line["n"] == n;
-        self.lines.iter().find(is_it)?.get("why")
+        self.request(question)?.get("why")
+    }
+
+    /// The label of the decision to make the call. It is not that of the question: whether an `if-refused`
+    /// call is asked about depends on the arguments as well.
+    fn control(&self, question: &Waiting) -> Option<Data> {
+        let why = self.request(question)?["why"].as_array();
+        let part = why.into_iter().flatten().find(|part| part["of"] == "control");
+        // Parts without a label are left out.
+        part.map_or_else(|| Some(Data::list([])), |part| Data::from_json(&part["label"]).ok())
     }
 
     /// The number of an earlier request for the same call that was refused.
     fn refused_before(&self, question: &Waiting) -> Option<u64> {
-        let n = self.number(question)?;
-        let now = self.lines.iter().find(|l| l["event"] == "request" && l["n"] == n)?;
+        let (n, now) = (self.number(question)?, self.request(question)?);
         let is_same = |line: &&Value| {
             line["event"] == "request"
                 && line["kind"] == "approve"
@@ -103,7 +116,8 @@ fn card(info: &RunInfo, question: &Waiting, asking: Option<&Asking>) -> Value {
             })
         })
         .collect();
-    let because = asking.map(|a| match a.kept.asked_because(question) {
+    let control = asking.and_then(|a| a.control(question));
+    let because = asking.zip(control.as_ref()).map(|(a, control)| match a.kept.asked_because(question, control) {
         AskedBecause::Always => json!({"kind": "always"}),
         AskedBecause::Unknown => json!({"kind": "unknown"}),
         AskedBecause::Refused(parts) => {
@@ -115,7 +129,7 @@ fn card(info: &RunInfo, question: &Waiting, asking: Option<&Asking>) -> Value {
     });
     json!({
         "request": question.token, "run": question.run, "name": info.name, "tool": question.tool, "args": args,
-        "control": plain(&question.channel), "decided": question.is_decided, "asked": question.asked, "expires": question.expires,
+        "control": control.map(|label| label.to_json()), "decided": question.is_decided, "asked": question.asked, "expires": question.expires,
         "n": asking.and_then(|a| a.number(question)), "why": asking.and_then(|a| a.why(question)),
         "because": because, "refusedBefore": asking.and_then(|a| a.refused_before(question)),
     })
