@@ -157,7 +157,7 @@ function timelineOf(lines: RunLines, range: Range, choose: (range: Range) => voi
   const height = bars.length * ROW + 4;
   const drawn = bars.flatMap(({ step, from, to }, i) => {
     const x = names + column(from);
-    const text = `${step.request.n}. ${subject(step)}`;
+    const text = `${hasFailed(step) ? "✖ " : ""}${step.request.n}. ${subject(step)}`;
     return [
       svg("text", { x: 0, y: i * ROW + 12, class: "bar-name" }, text.length > most ? `${text.slice(0, most - 1)}…` : text),
       svg("rect", {

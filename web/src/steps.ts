@@ -58,7 +58,7 @@ export function isMinor({ response }: Step): boolean {
 
 /** Whether the answer is an error, or ended the run. */
 export function hasFailed({ response }: Step): boolean {
-  return response !== undefined && ("error" in response || "stopped" in response);
+  return response !== undefined && ("error" in response || "stopped" in response || "late" in response);
 }
 
 /** One request of a run with its answer; `pending` is said where there is none. */
@@ -154,6 +154,7 @@ function messages(request: RequestLine): HTMLElement[] {
   const conversation = request.why?.find((part) => part.of === "conversation");
   const kinds = request.why ? kindsOf(conversation ? conversation.label : []) : "";
   const earlier = request.earlier ? [h("p", { class: "muted" }, `after ${plural(request.earlier, "earlier message")}`)] : [];
+  if (request.messages.length === 0) return earlier;
   return [
     ...earlier,
     h(

@@ -1,7 +1,7 @@
 // What the tests of `entail ui` share: folders with programs and approvers, the command, the page.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -118,6 +118,19 @@ export async function open(link, options = {}) {
 
 /** Waits until the list of runs is shown. */
 export const listed = (page) => page.waitForFunction(() => Number(document.documentElement.dataset.listed ?? 0) > 0);
+
+/** Pictures of what is shown, wide and narrow, light and dark. */
+export async function pictures(page, name) {
+  if (!process.env.SHOTS) return;
+  mkdirSync(process.env.SHOTS, { recursive: true });
+  for (const colorScheme of ["light", "dark"]) {
+    for (const [width, height] of [[1280, 800], [360, 740]]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height });
+      await page.screenshot({ path: join(process.env.SHOTS, `${name}-${colorScheme}-${width}.png`), fullPage: true });
+    }
+  }
+}
 
 /** Waits until something holds, at most for a while. */
 export async function until(what) {

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { EVE, HOSTILE, PASSPHRASE, REFUSES, began, begin, command, end, folder, listed, open, ran, runs, ui, until } from "./ui-support.mjs";
+import { EVE, HOSTILE, PASSPHRASE, REFUSES, began, begin, command, end, folder, listed, open, pictures, ran, runs, ui, until } from "./ui-support.mjs";
 
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
@@ -388,19 +388,6 @@ pipeline main(text: String) -> Number { let page = page(text); let book = run ex
       model.close();
     },
   };
-}
-
-/** Pictures of what is shown, wide and narrow, light and dark. */
-async function pictures(page, name) {
-  if (!process.env.SHOTS) return;
-  mkdirSync(process.env.SHOTS, { recursive: true });
-  for (const colorScheme of ["light", "dark"]) {
-    for (const [width, height] of [[1280, 800], [360, 740]]) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height });
-      await page.screenshot({ path: join(process.env.SHOTS, `${name}-${colorScheme}-${width}.png`), fullPage: true });
-    }
-  }
 }
 
 // Whoever began the run, and whether somebody reads along there.

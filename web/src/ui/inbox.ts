@@ -64,7 +64,7 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Name"), h("th", { scope: "col" }, "Value"), h("th", { scope: "col" }, "Label"))),
         h("tbody", {}, ...approval.args.map((arg) => h("tr", {}, h("th", { scope: "row" }, arg.name), h("td", {}, h("code", {}, JSON.stringify(arg.value))), h("td", {}, label(arg.label))))),
       ),
-      h("p", {}, h("b", {}, "The decision to make the call: "), label(approval.control)),
+      h("p", {}, h("b", {}, "The decision to make the call: "), approval.control === null ? "its label is not known" : label(approval.control)),
       approval.decided ? h("p", { class: "warning" }, "Untrusted data decided that this call is made. The labels say so of every argument.") : null,
       h("p", {}, h("b", {}, "Why you are asked: "), ...because(approval)),
       approval.why?.some(hasOrigin)
@@ -81,7 +81,7 @@ export function inboxView(main: HTMLElement, ui: AboutUi): View {
         "p",
         { class: "warning" },
         ui.approvers.length === 0
-          ? "Nobody may answer: the settings have no `[approvers]`. `entail approve --new-key NAME` makes a key."
+          ? "Nobody may answer: the settings had no [approvers] when this page was started. Make a key with “entail approve --new-key NAME”, and start the page again."
           : `You may not answer: this machine has the key of none of the approvers (${ui.approvers.join(", ")}).`,
       );
     }
