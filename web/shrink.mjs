@@ -1,7 +1,7 @@
 // Puts the functions of a module into the order in which they compress best: shrink(MODULE.wasm, OUT.wasm).
 //
 // The copies that the compiler makes of one generic function are alike, and far apart. Compression looks back
-// 32 KB only, so copies are put side by side: by their names, then by their sizes. What several functions have in
+// 32 KB only, so each function is put behind those that it has most in common with. What several functions have in
 // common word for word, nobody uses or can be said in fewer instructions is taken out before.
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -83,6 +83,64 @@ function naming(names) {
   return Buffer.concat([Buffer.from([CUSTOM]), encoded(payload.length), payload]);
 }
 
+/** Bytes of a piece that two functions have in common or not. */
+const PIECE = 6;
+
+/** Most pieces by which a function is known: those with the lowest hashes. */
+const MAX_PIECES = 200;
+
+/** Functions behind which the next one is put. */
+const RECENT = 4;
+
+/** Most functions with a piece that says which are alike. */
+const MAX_COMMON = 400;
+
+/** Hashes of pieces of a function. */
+function piecesOf(body) {
+  const all = new Set();
+  for (let at = 0; at + PIECE <= body.length; at++) {
+    let hash = 2166136261;
+    for (let i = at; i < at + PIECE; i++) hash = Math.imul(hash ^ body[i], 16777619) >>> 0;
+    all.add((hash ^ (hash >>> 15)) >>> 0);
+  }
+  return [...all].sort((a, b) => a - b).slice(0, MAX_PIECES);
+}
+
+/** Puts functions, each with its `body`, behind those that they are most alike. Otherwise they keep their order. */
+function chained(functions) {
+  const pieces = functions.map(({ body }) => piecesOf(body));
+  const having = new Map();
+  pieces.forEach((of, i) => of.forEach((piece) => having.get(piece)?.push(i) ?? having.set(piece, [i])));
+  const isPlaced = new Uint8Array(functions.length);
+  const order = [];
+  let recent = [];
+  let first = 0;
+  for (let last = 0; last < functions.length; ) {
+    isPlaced[last] = 1;
+    order.push(functions[last]);
+    recent = [...recent.slice(1 - RECENT), last];
+    const common = new Map();
+    for (const before of recent)
+      for (const piece of pieces[before]) {
+        const alike = having.get(piece);
+        if (alike.length > MAX_COMMON) continue;
+        for (const other of alike) if (!isPlaced[other]) common.set(other, (common.get(other) ?? 0) + (before === last ? 2 : 1));
+      }
+    let [next, most] = [-1, 2];
+    for (const [other, count] of common) {
+      const share = count / Math.sqrt(pieces[other].length);
+      if (share > most || (share === most && Math.abs(other - last) < Math.abs(next - last))) [next, most] = [other, share];
+    }
+    if (next < 0) {
+      recent = [];
+      while (isPlaced[first]) first++;
+      next = first;
+    }
+    last = next;
+  }
+  return order;
+}
+
 export function shrink(from, to) {
   const bytes = readFileSync(from);
   const all = sections(bytes);
@@ -93,12 +151,13 @@ export function shrink(from, to) {
   const reader = new Reader(bytes, code.from);
   const functions = Array.from({ length: reader.number() }, (_, index) => {
     const size = reader.number();
+    const body = bytes.subarray(reader.at, reader.at + size);
     reader.at += size;
     // Copies differ in the hash behind their names.
-    return { index, size, name: (names.get(index) ?? "").replace(/17h[0-9a-f]{16}E$/, "") };
+    return { index, size, body, name: (names.get(index) ?? "").replace(/17h[0-9a-f]{16}E$/, "") };
   });
   const alike = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.size - b.size || a.index - b.index);
-  const order = functions.toSorted(alike).map(({ index }, place) => [index, String(place).padStart(7, "0")]);
+  const order = chained(functions.toSorted(alike)).map(({ index }, place) => [index, String(place).padStart(7, "0")]);
   const kept = all.filter(({ id }) => id !== CUSTOM).map(({ start, to }) => bytes.subarray(start, to));
   const named = `${to}.named`;
   writeFileSync(named, Buffer.concat([bytes.subarray(0, HEADER), ...kept, naming(order.sort(([a], [b]) => a - b))]));

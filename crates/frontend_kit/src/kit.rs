@@ -1028,6 +1028,9 @@ pub struct Units {
     pub versions: Versions,
 }
 
+/// A function that makes the term of a unit.
+type Make<'a> = Box<dyn FnOnce(&mut Kit<'_>) -> TermId + 'a>;
+
 impl Units {
     /// Starts the units of a framework.
     pub fn new(framework: &'static str, facts: crate::project::Facts, project: &Project) -> Units {
@@ -1038,6 +1041,11 @@ impl Units {
 
     /// Adds the unit that a function makes.
     pub fn add(&mut self, name: &str, kind: UnitKind, span: Span, make: impl FnOnce(&mut Kit<'_>) -> TermId) {
+        self.add_made(name, kind, span, Box::new(make));
+    }
+
+    /// The same, in the program once: each function has a type of its own.
+    fn add_made(&mut self, name: &str, kind: UnitKind, span: Span, make: Make<'_>) {
         if self.budget.exceeded() {
             return;
         }
