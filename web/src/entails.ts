@@ -21,7 +21,7 @@ export function entails(entry: Entry, show: (place: string) => void): HTMLElemen
   };
   const money = (at: number) => at.toLocaleString("en", { style: "currency", currency: "USD", maximumFractionDigits: 4 });
   const count = (n: number) => n.toLocaleString("en");
-  const unpriced = entry.unpriced.map((u) => u.model || "the default model").join(", ");
+  const unpriced = entry.unpriced.map((u) => u.model || 'the default model (an agent names its own: model: "…")').join(", ");
   return h(
     "div",
     {},

@@ -125,7 +125,7 @@ export function runView(main: HTMLElement, id: string, at: number | null, ui: Ab
         const { program, entry } = page.lines.head;
         const command = `entail run ${quoted(program ?? "FILE")} --pipeline ${quoted(entry ?? "")} --journal ${quoted(ui.named)} --resume ${made.run}`;
         form.replaceChildren(
-          h("p", {}, "The fork is ", h("a", { href: `#/runs/${made.run}` }, `run ${made.run.slice(0, 12)}…`), ". This continues it:"),
+          h("p", {}, "The fork is ", h("a", { href: `#/runs/${made.run}` }, `run ${made.run.slice(0, 12)}…`), ". This continues it, in the folder where the first run was begun and with its options, such as --script:"),
           h("pre", {}, h("code", {}, command)),
           h("p", {}, h("a", { href: `#/compare/${id}/${made.run}` }, "Compare both")),
         );

@@ -111,7 +111,10 @@ pub(super) fn rows(bound: &CostBound) -> Vec<(&'static str, String)> {
         ("time", number(bound.millis, &duration)),
     ];
     for (model, calls) in &bound.unpriced {
-        let name = if model.is_empty() { "the run's default model".into() } else { format!("`{model}`") };
+        let name = match model.is_empty() {
+            true => "the run's default model; `--model NAME` names it".into(),
+            false => format!("`{model}`"),
+        };
         let calls = calls.map_or("any number of calls".into(), |n| super::plural(n as usize, "call"));
         rows.push(("not priced", format!("{calls} of {name}")));
     }
