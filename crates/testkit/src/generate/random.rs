@@ -1835,9 +1835,26 @@ impl Making<'_> {
         Some(test_of(variable, self.style.given.get(which)?))
     }
 
-    /// One of two variables, by a decision.
+    /// One of two variables, or of two parts of a value that was made before, by a decision.
     fn chosen(&mut self, ty: &Ty) -> Option<Ast> {
         let test = self.test_of_given()?;
+        if self.rng.chance(30) {
+            let kids = [self.leaf(ty), self.leaf(ty)];
+            let of = |part: Op| node(part, [Ast::var(2)]);
+            let (whole, one, other) = match self.rng.below(3) {
+                // The position in a variable, too: a literal has the label of the place where it stands.
+                0 => {
+                    let item = |at: u8| node(Op::Index, [Ast::var(2), Ast::var(at)]);
+                    (Op::List, item(1), item(0))
+                }
+                1 => (Op::Pair, of(Op::Fst), of(Op::Snd)),
+                _ => (Op::Record(vec![0, 1]), of(Op::Field(0)), of(Op::Field(1))),
+            };
+            let test = shifted(shifted(shifted(test)));
+            let position = |at: i64, rest| node(Op::Let, [Ast::lit(Num::from(at)), rest]);
+            let taken = position(0, position(1, node(Op::If, [test, one, other])));
+            return Some(node(Op::Let, [node(whole, kids), taken]));
+        }
         let one = match ty {
             Ty::Fun(f) if self.rng.chance(30) => self.global(f)?,
             _ => self.variable(ty)?,
@@ -1851,7 +1868,9 @@ impl Making<'_> {
     /// another tool, or with a part missing.
     fn planned(&mut self, ty: &Ty, size: u32) -> Ast {
         // The result of the first and the last is a number.
-        let tool = if self.style.typed { self.rng.one(&[0, 5]) } else { self.rng.byte() % 6 };
+        // One of the others takes any value.
+        let tool =
+            if self.style.typed { self.rng.one(&[0, 5]) } else { self.rng.one(&[0, 1, 2, 3, 3, 3, 3, 4, 5]) };
         let mut names = match tool {
             0 => vec![4],
             2 => vec![],
@@ -1862,6 +1881,8 @@ impl Making<'_> {
             .iter()
             .map(|name| match name {
                 1 => self.leaf(&Ty::Str),
+                // Its label is not the label of what is in it.
+                _ if tool == 3 && self.rng.chance(70) => node(Op::List, [self.doubtful(&Ty::Num, 1)]),
                 _ if self.rng.chance(40) => self.doubtful(&Ty::Num, 1),
                 _ => self.leaf(&Ty::Num),
             })
