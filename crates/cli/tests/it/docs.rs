@@ -3,7 +3,7 @@
 //! In a `console` block of README.md and docs/, each line `$ entail …` is run in the project's root and must
 //! print the lines that follow it (standard output, then standard error). `…` in an expected line matches any
 //! text, a line `…` any number of lines. A block whose info string is `console no-run` is for reading only.
-//! Blocks of `agent` and `lam` must be accepted, unless they are marked `wrong`.
+//! Blocks of `agent` and `lam` must be accepted. One that is marked `wrong CODE` must have this error alone.
 //!
 //! The pages of the parts Start, Guides and the language are followed in a fresh folder each, as a reader
 //! does who has only the page: a block below a line that ends with a name in backticks and a colon is saved
@@ -203,7 +203,7 @@ fn programs_in_the_pages_are_accepted() {
                 continue;
             }
             seen += 1;
-            let wrong = info.contains("wrong");
+            let wrong = info.split_once(" wrong").map(|(_, code)| format!("error[{}]", code.trim()));
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join(format!("block.{language}"));
             // What follows `# =` is another way to write the same; syntax's own tests compare them.
@@ -212,7 +212,13 @@ fn programs_in_the_pages_are_accepted() {
             let out = Command::new(env!("CARGO_BIN_EXE_entail")).arg("check").arg(&file).output().unwrap();
             let said =
                 String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
-            if out.status.success() == wrong {
+            let errors: Vec<&str> =
+                said.lines().filter_map(|line| line.split_once(':')).map(|(head, _)| head).collect();
+            let is_so = match &wrong {
+                Some(wrong) => errors.iter().filter(|head| head.starts_with("error[")).eq([&&**wrong]),
+                None => out.status.success(),
+            };
+            if !is_so {
                 unexpected += &format!("{}:{line}:\n{block}\n{said}\n", page.display());
             }
         }
