@@ -47,7 +47,7 @@ for (const name of readdirSync(folder, { recursive: true })) {
     const fragment = deflateRawSync(Buffer.from(shared), { level: 9 }).toString("base64url");
     const address = `${playground}#1.${fragment}`;
     // A lazy frame in a closed part is not loaded before somebody opens it.
-    const frame = `<iframe src="${address}" title="Playground with this program" loading="lazy" style="width: 100%; height: 44rem; border: 1px solid #8886; border-radius: 6px"></iframe>`;
+    const frame = `<iframe src="${address}" title="Playground with this program" loading="lazy" style="width: 100%; height: 704px; border: 1px solid #8886; border-radius: 6px"></iframe>`;
     return `${block}\n<details><summary>Edit and run it here</summary>${frame}</details>\n<p><a href="${address}">Open in the playground</a></p>`;
   });
   if (linked !== html) writeFileSync(path, linked);

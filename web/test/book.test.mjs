@@ -38,7 +38,8 @@ test("each program of a page has a link with its text", () => {
 test("a program of the book is edited and run in its page", async () => {
   const folder = mkdtempSync(join(tmpdir(), "entail-book-"));
   cpSync(site, join(folder, "playground"), { recursive: true });
-  const program = `<!doctype html><title>Book</title><pre><code class="language-agent">pipeline p() -&gt; String {\n    return 1;\n}\n</code></pre>`;
+  // A root of 10 px, as the book has.
+  const program = `<!doctype html><title>Book</title><style>html { font-size: 62.5% } body { font-size: 1.6rem }</style><pre><code class="language-agent">pipeline p() -&gt; String {\n    return 1;\n}\n</code></pre>`;
   writeFileSync(join(folder, "page.html"), program);
   execFileSync("node", [join(root, "web/link-book.mjs"), folder]);
   const [server, chromium] = [await serve(folder), await browser()];
@@ -49,7 +50,11 @@ test("a program of the book is edited and run in its page", async () => {
     assert.deepEqual(server.requests.filter((path) => path.startsWith("/playground")), []);
     await page.getByText("Edit and run it here").click();
     const frame = page.frameLocator("iframe");
-    await frame.locator("#panel-findings").getByText("A050").waitFor();
+    const finding = frame.locator("#panel-findings").getByText("A050");
+    await finding.waitFor();
+    // It is in the frame as it stands there.
+    const [inFrame, around] = [await finding.boundingBox(), await page.locator("iframe").boundingBox()];
+    assert.ok(inFrame.y + inFrame.height < around.y + around.height, JSON.stringify([inFrame, around]));
     await frame.locator("#panel-program .cm-content").click();
     await page.keyboard.press("Control+a");
     await page.keyboard.insertText('pipeline p() -> String {\n    return "done";\n}\n');
