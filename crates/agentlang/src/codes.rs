@@ -234,9 +234,9 @@ NOT_A_VARIANT "A053" "not a variant of the enum"
 "enum Tone { warm, cold }\npipeline p() -> Tone { return \"warm\"; }"
 
 EMPTY_LIST "A054" "an empty list of nothing in particular"
-"The type of `[]` comes from the place where it stands. A variable has no declared type."
-"pipeline p() -> List[String] { let x = []; return x; }"
-"pipeline p() -> List[String] { return []; }"
+"The type of `[]` comes from the place where it stands, or from what the program does with the variable. Nothing says what this one is a list of."
+"pipeline p() -> Number { let x = []; return length(x); }"
+"pipeline p() -> Number { let x: List[String] = []; return length(x); }"
 
 MIXED_LIST "A055" "the items of a list have different types"
 "All items of a list have one type."

@@ -396,7 +396,12 @@ impl Checker<'_> {
             }
             ExprKind::Bool(_) => Type::Bool,
             ExprKind::Null => Type::Null,
-            ExprKind::Var(name) => self.variable(name, e.span),
+            ExprKind::Var(name) => {
+                if let Some(want) = want {
+                    self.used_as(name, want);
+                }
+                self.variable(name, e.span)
+            }
             ExprKind::Field(base, name) => {
                 let ty = self.expr(base, None);
                 self.field(e, base, ty, name)
@@ -455,7 +460,7 @@ impl Checker<'_> {
                 for l in lets {
                     let ty = match &l.ty {
                         Some(written) => self.annotated(&l.name, written, &l.value),
-                        None => self.typed(&l.value, None),
+                        None => self.bound_value(&l.name, &l.value, None),
                     };
                     self.facts.variables.push((l.name.span, ty.clone()));
                     let literal = self.literal_type(&l.value, &ty);
@@ -1077,6 +1082,10 @@ impl Checker<'_> {
     /// `+` and the order: two strings or two numbers.
     pub(super) fn alike(&mut self, op: BinaryOp, op_span: Span, a: &Expr, b: &Expr) -> Type {
         let (ta, tb) = self.both(a, b);
+        if op == BinaryOp::Add {
+            self.argument_used_as(Some(a), || tb.clone());
+            self.argument_used_as(Some(b), || ta.clone());
+        }
         if let (BinaryOp::Add, Type::List(x), Type::List(y)) = (op, &ta, &tb)
             && let Some(item) = join(x, y)
         {
@@ -1182,6 +1191,17 @@ impl Checker<'_> {
             && super::holds_numbers(ty)
         {
             self.facts.numbers.insert(arg.span);
+        }
+        match (f.name, &types[..]) {
+            ("append", [_, item]) => self.argument_used_as(args.first(), || Type::list(item.clone())),
+            ("set", [_, key, value]) => {
+                self.argument_used_as(args.first(), || Type::map(key.clone(), value.clone()));
+            }
+            ("merge", [one, other]) => {
+                self.argument_used_as(args.first(), || other.clone());
+                self.argument_used_as(args.get(1), || one.clone());
+            }
+            _ => {}
         }
         self.applied_built_in(f, &name.text, &types, span)
     }

@@ -7,12 +7,14 @@ mod cases;
 mod constants;
 mod env;
 mod expr;
+mod first_values;
 mod functions;
 mod narrow;
 mod statements;
 
 pub(super) use calls::{arguments_of, usage};
 use env::{Binding, Entry, Env, Fields};
+use first_values::FirstValues;
 pub(crate) use functions::each_expression;
 use statements::Loop;
 pub(super) use statements::number;
@@ -69,6 +71,46 @@ pub(super) struct Facts {
     pub(super) matched_literals: HashMap<Span, PatternForm>,
 }
 
+impl Facts {
+    /// Adds what was found in another part of the program.
+    fn extend(&mut self, other: Facts) {
+        let Facts {
+            optional_fields,
+            lookups,
+            outs,
+            descents,
+            into_parts,
+            checked,
+            variables,
+            numbers,
+            divides,
+            unsure,
+            absent,
+            unsure_results,
+            narrowed,
+            cases,
+            patterns,
+            matched_literals,
+        } = other;
+        self.optional_fields.extend(optional_fields);
+        self.lookups.extend(lookups);
+        self.outs.extend(outs);
+        self.descents.extend(descents);
+        self.into_parts.extend(into_parts);
+        self.checked.extend(checked);
+        self.variables.extend(variables);
+        self.numbers.extend(numbers);
+        self.divides |= divides;
+        self.unsure.extend(unsure);
+        self.absent.extend(absent);
+        self.unsure_results.extend(unsure_results);
+        self.narrowed.extend(narrowed);
+        self.cases.extend(cases);
+        self.patterns.extend(patterns);
+        self.matched_literals.extend(matched_literals);
+    }
+}
+
 /// Checks the bodies of a program against its declarations.
 pub(super) fn check(
     program: &ast::Program,
@@ -94,38 +136,12 @@ pub(super) fn check(
         pure: None,
         wide: false,
         generics: HashSet::new(),
+        first_values: FirstValues::default(),
     };
     c.constants(program);
     let constants = c.env.mark();
     for item in &program.items {
-        c.env.reset(constants);
-        c.result = None;
-        c.pure = None;
-        c.generics = HashSet::new();
-        match item {
-            Item::Pipeline(p) => c.pipeline(p),
-            Item::Function(p) => {
-                c.pure = Some(Pure { place: p.name.span, what: "`fn`" });
-                if let Some(s) = decls.function(&p.name.text).filter(|s| s.name.span == p.name.span) {
-                    c.generics = s.generics.clone();
-                }
-                c.pipeline(p);
-            }
-            // Test blocks are checked in an empty environment.
-            Item::Test(t) => {
-                if let Some(rows) = &t.rows {
-                    c.bind(&rows.name, decls.rows.get(&rows.span).cloned().unwrap_or(Type::Dyn));
-                }
-                c.block(&t.body);
-            }
-            Item::Task(t) => {
-                if let Some(s) = decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span) {
-                    c.defaults(s);
-                }
-                c.prompt(t);
-            }
-            _ => {}
-        }
+        c.item(item, constants);
     }
     let mut facts = c.facts;
     // A run checks nothing of what only a caller knows.
@@ -208,6 +224,7 @@ struct Checker<'a> {
     wide: bool,
     /// The types that calls of the `fn` around this place decide.
     generics: HashSet<String>,
+    first_values: FirstValues,
 }
 
 /// A function that may only compute.
@@ -243,6 +260,39 @@ impl Checker<'_> {
             fields: Fields::Some,
         };
         self.env.set(&name.text, Some(Entry::Bound(binding)));
+    }
+
+    /// Checks one item of a program.
+    fn item_once(&mut self, item: &Item, constants: usize) {
+        self.env.reset(constants);
+        self.result = None;
+        self.pure = None;
+        self.generics = HashSet::new();
+        match item {
+            Item::Pipeline(p) => self.pipeline(p),
+            Item::Function(p) => {
+                self.pure = Some(Pure { place: p.name.span, what: "`fn`" });
+                if let Some(s) = self.decls.function(&p.name.text).filter(|s| s.name.span == p.name.span) {
+                    self.generics = s.generics.clone();
+                }
+                self.pipeline(p);
+            }
+            // Test blocks are checked in an empty environment.
+            Item::Test(t) => {
+                if let Some(rows) = &t.rows {
+                    self.bind(&rows.name, self.decls.rows.get(&rows.span).cloned().unwrap_or(Type::Dyn));
+                }
+                self.block(&t.body);
+            }
+            Item::Task(t) => {
+                if let Some(s) = self.decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span)
+                {
+                    self.defaults(s);
+                }
+                self.prompt(t);
+            }
+            _ => {}
+        }
     }
 
     // ----- declarations -----

@@ -157,6 +157,7 @@ impl Checker<'_> {
         match &stmt.kind {
             StmtKind::Run(run) => {
                 let ty = self.run(run);
+                self.used_as(&run.name.text, &ty);
                 self.facts.variables.push((run.name.span, ty.clone()));
                 self.bind(&run.name, ty);
             }
@@ -165,7 +166,7 @@ impl Checker<'_> {
                     Some(written) => self.annotated(name, written, e),
                     None => {
                         let kept = self.literal_kept(name, e);
-                        self.typed(e, kept.as_ref())
+                        self.bound_value(name, e, kept.as_ref())
                     }
                 };
                 // A hidden one has no place where its name stands.
