@@ -420,11 +420,15 @@ module.exports = grammar({
     if: ($) =>
       seq(
         'if',
-        optional(seq('let', field("name", $.identifier), "=")),
+        optional($._bound),
         field("condition", $._expression),
         $.block,
         optional(seq('else', choice($.block, $.if))),
       ),
+
+    // An option is bound to a name, and a case to a pattern.
+    _bound: ($) =>
+      seq('let', choice(field("name", $.identifier), seq($._pattern, $.pattern_fields)), "="),
 
     while: ($) => seq('while', field("condition", $._expression), optional(seq('max', $.number)), $.block),
 
@@ -545,7 +549,7 @@ module.exports = grammar({
     if_expression: ($) =>
       seq(
         'if',
-        optional(seq('let', field("name", $.identifier), "=")),
+        optional($._bound),
         field("condition", $._expression),
         $.value_block,
         'else',

@@ -8,7 +8,7 @@ use crate::exits::blocks_of;
 use core_ir::TermId;
 use diagnostics::Span;
 use std::collections::HashMap;
-use syntax::agent::ast::{Block, Expr, ExprKind, Item, Pattern, Stmt, StmtKind};
+use syntax::agent::ast::{Block, Expr, ExprKind, Item, Pattern, PatternForm, Stmt, StmtKind};
 
 /// Branch of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +69,13 @@ impl<'a> Branches<'a> {
         for p in patterns {
             let variants: Vec<String> = p.variants.iter().map(|v| v.text.clone()).collect();
             let is_last = variants.is_empty();
-            let of = if is_last { "_".to_string() } else { variants.join(" | ") };
-            ways.push((format!("the case `{of}`"), p.span));
+            let name = match (p.form, is_last) {
+                (PatternForm::Else, _) if p.is_left_out() => "no case of this `if let`".to_string(),
+                (PatternForm::Else, _) => "the `else` of this `if let`".to_string(),
+                (_, true) => "the case `_`".to_string(),
+                (_, false) => format!("the case `{}`", variants.join(" | ")),
+            };
+            ways.push((name, p.span));
             if is_last {
                 break;
             }

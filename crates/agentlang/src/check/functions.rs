@@ -447,7 +447,7 @@ impl Checker<'_> {
         arms: &[ValueArm],
         want: Option<&Type>,
     ) -> Type {
-        let matched = self.matched(of);
+        let matched = self.matched(of, arms.iter().map(|a| &a.pattern));
         let mut cases = Cases::default();
         let mut values = Vec::new();
         for arm in arms {

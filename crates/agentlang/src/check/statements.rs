@@ -39,7 +39,7 @@ pub(crate) fn number(written: &str) -> String {
 
 fn kind_of(form: PatternForm) -> &'static str {
     match form {
-        PatternForm::Texts | PatternForm::Words => "String",
+        PatternForm::Texts | PatternForm::Words | PatternForm::Else => "String",
         PatternForm::Numbers => "Number",
     }
 }
@@ -513,7 +513,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn matching(&mut self, stmt: Span, e: &Expr, arms: &[ast::Arm]) {
-        let matched = self.matched(e);
+        let patterns = arms.iter().map(|a| &a.pattern);
+        let matched = self.matched(e, patterns);
         let mut cases = Cases::default();
         let mut ways = Vec::new();
         for arm in arms {
@@ -553,12 +554,27 @@ impl Checker<'_> {
         self.bind(name, ty);
     }
 
-    /// The values that a `match` distinguishes.
-    pub(super) fn matched(&mut self, e: &Expr) -> Matched {
+    /// The values that a `match` or an `if let` of a case distinguishes.
+    pub(super) fn matched<'p>(
+        &mut self,
+        e: &Expr,
+        mut patterns: impl Iterator<Item = &'p ast::Pattern>,
+    ) -> Matched {
         let declared = match unconditional(&self.typed(e, None)) {
             Type::Rec(r) => unconditional(&r.unfold()),
             other => other,
         };
+        let is_sum = matches!(declared, Type::Variant(_) | Type::Dyn);
+        if !is_sum && patterns.any(|p| p.form == PatternForm::Else) {
+            let message = "`if let` with a case needs a value of a type with cases";
+            let d = Diagnostic::error(codes::MATCH_NOT_ENUM, message, e.span)
+                .label(format!("this is {}", show(&declared)));
+            self.report(match declared {
+                Type::Option(_) => d.help("look inside the option before: `if let x = …`"),
+                _ => d.help("an `if` compares other values"),
+            });
+            return Matched::Unknown;
+        }
         let literal = numbers(&declared);
         let form = match &declared {
             Type::Enum(_) | Type::Str => Some(PatternForm::Texts),
@@ -663,6 +679,7 @@ impl Checker<'_> {
         }
         if pattern.variants.is_empty() {
             if let Matched::Sum(all) = matched
+                && !pattern.is_left_out()
                 && all.iter().all(|(n, _)| cases.seen.contains_key(&**n))
             {
                 self.report(

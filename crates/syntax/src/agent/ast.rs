@@ -740,7 +740,8 @@ pub enum StmtKind {
     For(Name, Expr, Block),
     /// `parallel for x in e max_concurrency n { … }`
     ParallelFor(Name, Expr, Option<Number>, Block),
-    /// `match e { a => { … } … }`
+    /// `match e { a => { … } … }`, or `if let Case { … } = e { … } else { … }`, whose second arm is
+    /// [`PatternForm::Else`]
     Match(Expr, Vec<Arm>),
     /// `try { … } catch x { … }`
     Try(Block, Catch, Block),
@@ -780,6 +781,13 @@ pub struct Pattern {
     pub span: Span,
 }
 
+impl Pattern {
+    /// Returns true for an `else` that is not there: an `if let Case { … } = e` without one.
+    pub fn is_left_out(&self) -> bool {
+        self.form == PatternForm::Else && self.span.start == self.span.end
+    }
+}
+
 /// See [`Pattern`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatternForm {
@@ -789,6 +797,9 @@ pub enum PatternForm {
     Texts,
     /// As numbers: `1 | 2`.
     Numbers,
+    /// Not at all: the `else` of `if let Case { … } = e`, which is for all others. Without `else` it has no
+    /// length.
+    Else,
 }
 
 /// `field` or `field: name` in a pattern.
@@ -1051,7 +1062,7 @@ pub enum ExprKind {
     /// `if e { e } else { e }` or `if let x = e { e } else { e }`; both branches are blocks, or the second is
     /// an `if`
     If(Option<Name>, Box<Expr>, Box<Expr>, Box<Expr>),
-    /// `match e { a => e, _ => e }`
+    /// `match e { a => e, _ => e }` or `if let Case { … } = e { e } else { e }`
     Match(Box<Expr>, Vec<ValueArm>),
     /// `{ let x = e; e }`: a branch, or the body of a lambda or case
     Block(Vec<Let>, Box<Expr>),

@@ -332,7 +332,8 @@ impl Parser<'_> {
         }
         if what == "`=` after the name" && is("{") {
             return Some(
-                "`if let` looks inside an option; a case is looked at by `match x { Case { field } => …, _ => … }`",
+                "`if let` looks inside an option, `if let x = option`, or at a case, which has a capital letter: \
+                 `if let Case { field } = value`",
             );
         }
         if what.starts_with("a whole number after ") || what.starts_with("a number of seconds after ") {
@@ -2494,17 +2495,24 @@ impl Parser<'_> {
         out
     }
 
-    /// The name that `if let NAME =` binds; no name after `if` alone. `None` after an error.
-    fn bound_by_if(&mut self) -> Option<Option<Name>> {
+    /// What stands before the condition of an `if`. `None` after an error.
+    fn if_head(&mut self) -> Option<IfHead> {
         if !self.eat_word("let") {
-            return Some(None);
+            return Some(IfHead::Plain);
+        }
+        let is_open = |ahead: usize| matches!(self.peek(ahead).token, Token::Punct("{"));
+        let is_behind = matches!(self.peek(1).token, Token::Punct(".")) && is_open(3);
+        let case = self.text_of(self.peek(if is_behind { 2 } else { 0 }));
+        if capitalized(case) && (is_open(1) || is_behind) {
+            let pattern = self.pattern()?;
+            return self.expect("=", "after the pattern").then_some(IfHead::Case(pattern));
         }
         let name = self.name("a name after `if let`")?;
-        self.expect("=", "after the name").then_some(Some(name))
+        self.expect("=", "after the name").then_some(IfHead::Option(name))
     }
 
     fn if_stmt(&mut self) -> Option<StmtKind> {
-        let bound = self.bound_by_if()?;
+        let head = self.if_head()?;
         let cond = self.condition();
         let then = self.block("this `if`")?;
         let other = if self.eat_word("else") {
@@ -2519,9 +2527,15 @@ impl Parser<'_> {
         } else {
             None
         };
-        Some(match bound {
-            Some(name) => StmtKind::IfLet(name, cond, then, other),
-            None => StmtKind::If(cond, then, other),
+        Some(match head {
+            IfHead::Plain => StmtKind::If(cond, then, other),
+            IfHead::Option(name) => StmtKind::IfLet(name, cond, then, other),
+            IfHead::Case(pattern) => {
+                let end = Span { start: then.span.end, ..then.span };
+                let other = other.unwrap_or(Block { stmts: Vec::new(), span: end });
+                let rest = Arm { pattern: other_cases(other.span), body: other };
+                StmtKind::Match(cond, vec![Arm { pattern, body: then }, rest])
+            }
         })
     }
 
@@ -2579,7 +2593,8 @@ impl Parser<'_> {
         let mut fields = Vec::new();
         let open = self.here();
         // Only a case, which has a capital letter, has fields.
-        let has_fields = variants.last().is_some_and(|v| capitalized(&v.text)) || self.at_pattern_fields();
+        let own = |v: &Name| capitalized(v.text.rsplit('.').next().unwrap_or_default());
+        let has_fields = variants.last().is_some_and(own) || self.at_pattern_fields();
         if has_fields && self.eat("{") {
             fields = self.list(open, "}", "this pattern", Self::pattern_field).0;
             if variants.len() > 1 || self.at("|") {
@@ -3187,7 +3202,7 @@ impl Parser<'_> {
 
     /// The rest of an `if` that has a value.
     fn if_value(&mut self, start: Span) -> Option<Expr> {
-        let bound = self.bound_by_if()?;
+        let head = self.if_head()?;
         let condition = self.head();
         let then = self.value_block("this `if`")?;
         if !self.eat_word("else") {
@@ -3204,6 +3219,15 @@ impl Parser<'_> {
             self.value_block("this `else`")?
         };
         let span = self.since(start);
+        let bound = match head {
+            IfHead::Plain => None,
+            IfHead::Option(name) => Some(name),
+            IfHead::Case(pattern) => {
+                let rest = ValueArm { pattern: other_cases(other.span), value: other };
+                let arms = vec![ValueArm { pattern, value: then }, rest];
+                return self.node(ExprKind::Match(Box::new(condition), arms), span);
+            }
+        };
         self.node(ExprKind::If(bound, Box::new(condition), Box::new(then), Box::new(other)), span)
     }
 
@@ -3235,7 +3259,7 @@ impl Parser<'_> {
                                 return matches!(self.peek(ahead + 1).token, Token::Punct("{"));
                             }
                         }
-                        Token::End | Token::Punct(";" | "{" | "}") => return false,
+                        Token::End | Token::Punct(";") => return false,
                         _ => {}
                     }
                 }
@@ -3278,8 +3302,10 @@ impl Parser<'_> {
             && match (self.peek(1).token, self.peek(2).token) {
                 (Token::Word | Token::Str, Token::Punct(":")) => true,
                 (Token::Word, Token::Punct(",")) => true,
-                // In the head of a statement it is the block.
-                (Token::Word, Token::Punct("}")) => !self.in_head,
+                // In the head of a statement it is the block, unless that follows.
+                (Token::Word, Token::Punct("}")) => {
+                    !self.in_head || matches!(self.peek(3).token, Token::Punct("{"))
+                }
                 // No empty block stands before these.
                 (Token::Punct("}"), Token::Punct(")" | "," | ";" | "]")) => true,
                 _ => false,
@@ -3395,6 +3421,20 @@ impl Parser<'_> {
         }
         self.node(ExprKind::Call(Name { text: word, span: start }, args), span)
     }
+}
+
+/// Part of an `if` before its condition.
+enum IfHead {
+    Plain,
+    /// `let x =`
+    Option(Name),
+    /// `let Case { … } =`
+    Case(Pattern),
+}
+
+/// The pattern of the `else` of `if let Case { … } = e`.
+fn other_cases(span: Span) -> Pattern {
+    Pattern { variants: Vec::new(), form: PatternForm::Else, fields: Vec::new(), span }
 }
 
 /// A tool behind the name of an import, `lib.search` or `lib.search(…)`, as one name. Others stay.

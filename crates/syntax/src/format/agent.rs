@@ -327,6 +327,15 @@ impl Marks<'_> {
         }
     }
 
+    /// The `else` of an `if`.
+    fn other(&mut self, block: &Block) {
+        match &block.stmts[..] {
+            // `else if`: the block is the inner `if`.
+            [inner] if block.span == inner.span => self.stmt(inner),
+            _ => self.block(block),
+        }
+    }
+
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.kind {
             StmtKind::Run(run) => self.run(run),
@@ -351,18 +360,23 @@ impl Marks<'_> {
             StmtKind::If(e, then, other) | StmtKind::IfLet(_, e, then, other) => {
                 self.expr(e);
                 self.block(then);
-                match other {
-                    // `else if`: the block is the inner `if`.
-                    Some(b) if b.stmts.len() == 1 && b.span == b.stmts[0].span => self.stmt(&b.stmts[0]),
-                    Some(b) => self.block(b),
-                    None => {}
-                }
+                other.iter().for_each(|b| self.other(b));
             }
             StmtKind::While(e, _, body)
             | StmtKind::For(_, e, body)
             | StmtKind::ParallelFor(_, e, _, body) => {
                 self.expr(e);
                 self.block(body);
+            }
+            StmtKind::Match(e, arms)
+                if let [case, other] = &arms[..]
+                    && other.pattern.form == PatternForm::Else =>
+            {
+                self.expr(e);
+                self.block(&case.body);
+                if !other.pattern.is_left_out() {
+                    self.other(&other.body);
+                }
             }
             StmtKind::Match(e, arms) => {
                 self.expr(e);
@@ -447,6 +461,11 @@ impl Marks<'_> {
                 self.expr(condition);
                 self.expr(then);
                 self.expr(other);
+            }
+            ExprKind::Match(of, arms) if let [case, other] = &arms[..] && other.pattern.form == PatternForm::Else => {
+                self.expr(of);
+                self.expr(&case.value);
+                self.expr(&other.value);
             }
             ExprKind::Match(of, arms) => {
                 self.expr(of);

@@ -406,9 +406,14 @@ impl Maker<'_> {
                 }
             }
             7 => {
-                self.put("if let y =");
+                let what = self.one(&["if let y =", "if let Case { a , b : c } =", "if let lib . Case { a } ="]);
+                self.put(what);
                 self.expr();
                 self.block();
+                if self.below(3) == 0 {
+                    self.token("else");
+                    self.block();
+                }
             }
             8 => {
                 self.token("while");
