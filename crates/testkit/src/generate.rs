@@ -7,6 +7,7 @@
 mod ast;
 mod build;
 mod counting;
+mod maps;
 mod parts;
 mod random;
 mod script;

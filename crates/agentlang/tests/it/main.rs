@@ -8,5 +8,6 @@ mod policy_block;
 mod rows;
 mod suite;
 mod surface;
+mod surface_flow;
 mod surface_hostile;
 mod surface_meaning;

@@ -25,6 +25,22 @@ fn task(n: &Data, calls: &mut u32) -> Result<Data, String> {
     Ok(Data::Num(n.add(&Num::from(i64::from(*calls))).unwrap()))
 }
 
+/// The task in a world whose answers depend on the call alone.
+pub(crate) fn answer(n: &Data) -> Result<Data, String> {
+    task(n, &mut 0)
+}
+
+/// The model's reply to a prompt, which ends with a number.
+pub(crate) fn reply(prompt: &str) -> String {
+    let n: Num = prompt.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a prompt with a number");
+    judged(&n).to_string()
+}
+
+/// What the model makes of a number.
+fn judged(n: &Num) -> Num {
+    n.add(n).and_then(|n| n.rem(&Num::from(5))).expect("a number")
+}
+
 /// The error of the task.
 fn failed(why: &str) -> Signal {
     Signal::Fail("tool", format!("`t`: {why}"), Vec::new())
@@ -160,11 +176,26 @@ impl Interpreter {
                 declared(&x.text, ty.as_ref(), &v)?;
                 self.env.insert(x.text.clone(), v);
             }
+            StmtKind::Run(run) if ["judge", "judge_a", "flow"].contains(&&*run.target.text) => {
+                let Data::Num(n) = self.argument(&run.args) else { panic!() };
+                let n = if run.target.text == "flow" { judged(&n).add(&Num::ONE).unwrap() } else { n };
+                self.env.insert(run.name.text.clone(), Data::Num(judged(&n)));
+            }
             StmtKind::Run(run) => {
+                if let Args::Named(_) = &run.args {
+                    let n = self.argument(&run.args);
+                    let v = task(&n, &mut self.calls).map_err(|m| failed(&m))?;
+                    self.env.insert(run.name.text.clone(), v);
+                    return Ok(());
+                }
                 let Args::Positional(args) = &run.args else { panic!() };
-                if ["length", "twice", "sum", "fold", "add", "find", "lit", "weight", "leaves"]
-                    .contains(&&*run.target.text)
+                if [
+                    "length", "twice", "sum", "fold", "add", "find", "lit", "weight", "leaves", "read",
+                    "steps",
+                ]
+                .contains(&&*run.target.text)
                     || MAP_FUNCTIONS.contains(&&*run.target.text)
+                    || LIST_FUNCTIONS.contains(&&*run.target.text)
                 {
                     let call = ExprKind::Call(run.target.clone(), args.clone());
                     let v = self.expr(&Expr { kind: call, span: run.span, height: 1 });
@@ -283,6 +314,14 @@ impl Interpreter {
         Ok(())
     }
 
+    /// The only argument of a call.
+    fn argument(&mut self, args: &Args) -> Data {
+        match args {
+            Args::Named(args) => self.expr(&args[0].1),
+            Args::Positional(args) => self.expr(&args[0]),
+        }
+    }
+
     /// The pipeline `sub`, in a scope of its own.
     fn sub(&mut self, n: &Data) -> Result<Data, Signal> {
         let Data::Num(number) = n else { panic!() };
@@ -366,8 +405,12 @@ impl Interpreter {
             ExprKind::Construct(case, fields) => {
                 let mut all: Vec<(Name, Data)> =
                     fields.iter().map(|(n, e)| (Name::from(&*n.text), self.expr(e))).collect();
-                let optional = if case.text == "Node" { "of" } else { "m" };
-                if all.len() == 1 && case.text != "Leaf" {
+                let optional = match &*case.text {
+                    "Node" => "of",
+                    "Za" => "b",
+                    _ => "m",
+                };
+                if all.len() == 1 && !["Leaf", "Zb"].contains(&&*case.text) {
                     all.push((optional.into(), Data::Null));
                 }
                 Data::Tag(Name::from(&*case.text), std::sync::Arc::new(Data::record(all)))
@@ -429,7 +472,11 @@ impl Interpreter {
                 };
                 Data::Num(items.iter().fold(Num::ZERO, add))
             }
-            ExprKind::Call(f, args) if ["map", "filter", "find"].contains(&&*f.text) => {
+            ExprKind::Call(f, args) if ["read", "steps"].contains(&&*f.text) => {
+                let of = self.expr(&args[0]);
+                Data::Num(if f.text == "read" { read(&of) } else { steps(&of) })
+            }
+            ExprKind::Call(f, args) if PER_ITEM.contains(&&*f.text) => {
                 let Data::List(items) = self.expr(&args[0]) else { panic!() };
                 let given: Vec<Data> = items
                     .iter()
@@ -449,6 +496,30 @@ impl Interpreter {
                 match &*f.text {
                     "map" => Data::list(given),
                     "find" => kept.next().cloned().unwrap_or(Data::Null),
+                    "any" => Data::Bool(kept.next().is_some()),
+                    "all" => Data::Bool(kept.count() == items.len()),
+                    "count" => Data::Num(Num::from(kept.count() as i64)),
+                    "sort_by" => {
+                        let mut all: Vec<(&Data, &Data)> = given.iter().zip(items.iter()).collect();
+                        all.sort_by(|a, b| in_order(a.0, b.0));
+                        Data::list(all.into_iter().map(|(_, item)| item.clone()))
+                    }
+                    "group_by" => {
+                        let mut keys: Vec<&Data> = Vec::new();
+                        for k in &given {
+                            if !keys.contains(&k) {
+                                keys.push(k);
+                            }
+                        }
+                        let of = |key: &Data| {
+                            let own = items.iter().zip(&given).filter(|(_, g)| *g == key);
+                            Data::list(own.map(|(i, _)| i.clone()).collect::<Vec<_>>())
+                        };
+                        let group = |key: &Data| {
+                            Data::record([("key".into(), key.clone()), ("items".into(), of(key))])
+                        };
+                        Data::list(keys.into_iter().map(group).collect::<Vec<_>>())
+                    }
                     _ => Data::list(kept.cloned().collect::<Vec<_>>()),
                 }
             }
@@ -473,6 +544,21 @@ impl Interpreter {
                 let args: Vec<Data> = args.iter().map(|e| self.expr(e)).collect();
                 of_map(&f.text, &args)
             }
+            ExprKind::Call(f, args) if LIST_FUNCTIONS.contains(&&*f.text) => {
+                let args: Vec<Data> = args.iter().map(|e| self.expr(e)).collect();
+                of_list(&f.text, &args)
+            }
+            ExprKind::Template(t) => {
+                let parts = t.parts.iter().map(|part| match part {
+                    TemplatePart::Text(t) => t.value.clone(),
+                    TemplatePart::Hole(e) => match self.expr(e) {
+                        Data::Str(s) => s.to_string(),
+                        Data::Num(n) => n.to_string(),
+                        other => panic!("{other:?}"),
+                    },
+                });
+                Data::str(parts.collect::<String>())
+            }
             ExprKind::Call(f, args) if f.text == "length" => match self.expr(&args[0]) {
                 Data::Str(s) => Data::Num(Num::from(s.chars().count() as i64)),
                 Data::List(items) => Data::Num(Num::from(items.len() as i64)),
@@ -482,6 +568,14 @@ impl Interpreter {
                 Data::Null => Data::Null,
                 of => of.field(&name.text).unwrap().clone(),
             },
+            ExprKind::Binary(BinaryOp::And, _, a, b) => match self.expr(a) {
+                Data::Bool(true) => self.expr(b),
+                _ => Data::Bool(false),
+            },
+            ExprKind::Unary(UnaryOp::Neg, e) => {
+                let Data::Num(n) = self.expr(e) else { panic!() };
+                Data::Num(Num::ZERO.sub(&n).unwrap())
+            }
             ExprKind::Binary(BinaryOp::Or, _, a, b) => match self.expr(a) {
                 Data::Bool(true) => Data::Bool(true),
                 _ => self.expr(b),
@@ -495,7 +589,17 @@ impl Interpreter {
                     (BinaryOp::Eq, a, b) => Data::Bool(a == b),
                     (BinaryOp::Ne, a, b) => Data::Bool(a != b),
                     (BinaryOp::Add, Data::Num(a), Data::Num(b)) => Data::Num(a.add(b).unwrap()),
+                    (BinaryOp::Add, Data::Str(a), Data::Str(b)) => Data::str(format!("{a}{b}")),
+                    (BinaryOp::Add, Data::List(a), Data::List(b)) => {
+                        Data::list(a.iter().chain(b.iter()).cloned().collect::<Vec<_>>())
+                    }
                     (BinaryOp::Rem, Data::Num(a), Data::Num(b)) => Data::Num(a.rem(b).unwrap()),
+                    (BinaryOp::Sub, Data::Num(a), Data::Num(b)) => Data::Num(a.sub(b).unwrap()),
+                    (BinaryOp::Mul, Data::Num(a), Data::Num(b)) => Data::Num(a.mul(b).unwrap()),
+                    (BinaryOp::Le, a, b) => Data::Bool(in_order(a, b).is_le()),
+                    (BinaryOp::Gt, a, b) => Data::Bool(in_order(a, b).is_gt()),
+                    (BinaryOp::Ge, a, b) => Data::Bool(in_order(a, b).is_ge()),
+                    (BinaryOp::Lt, Data::Str(a), Data::Str(b)) => Data::Bool(a < b),
                     (BinaryOp::Lt, Data::Num(a), Data::Num(b)) => Data::Bool(a < b),
                     _ => panic!(),
                 }
@@ -531,6 +635,160 @@ fn leaves(of: &Data) -> Num {
         Some(w) => weight(w, &Num::from(1)),
     };
     own.add(&leaves(fields.field("left").unwrap())).unwrap()
+}
+
+/// The `fn` of this name, which reads a record whose optional fields may be left out.
+fn read(of: &Data) -> Num {
+    let more = match of.field("l") {
+        Some(Data::List(items)) => items.len() as i64,
+        _ => 0,
+    };
+    let j = match of.field("j") {
+        Some(Data::Num(j)) => j.clone(),
+        _ => Num::from(7),
+    };
+    number_in(of, "k").add(&j).unwrap().add(&Num::from(more)).unwrap()
+}
+
+/// The `fn` of this name, which has loops that are left early.
+fn steps(of: &Data) -> Num {
+    let Data::Num(n) = of else { panic!() };
+    let (mut m, two) = (n.clone(), Num::from(2));
+    for _ in 0..3 {
+        if m >= Num::from(5) {
+            break;
+        }
+        if m == two {
+            return m;
+        }
+        m = m.add(&Num::ONE).unwrap();
+    }
+    for i in [n.clone(), Num::ONE, Num::from(9)] {
+        if i == two {
+            continue;
+        }
+        if i > Num::from(8) {
+            break;
+        }
+        m = m.add(&i).unwrap();
+    }
+    m
+}
+
+/// Numbers or texts in their order.
+fn in_order(a: &Data, b: &Data) -> std::cmp::Ordering {
+    match (a, b) {
+        (Data::Num(a), Data::Num(b)) => a.cmp(b),
+        (Data::Str(a), Data::Str(b)) => a.cmp(b),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Functions that apply a function to each item.
+const PER_ITEM: &[&str] = &["map", "filter", "find", "any", "all", "count", "sort_by", "group_by"];
+
+const LIST_FUNCTIONS: &[&str] = &[
+    "sort",
+    "reverse",
+    "unique",
+    "flatten",
+    "zip",
+    "min",
+    "max",
+    "append",
+    "slice",
+    "range",
+    "contains",
+    "join",
+    "split",
+    "upper",
+    "replace",
+    "starts_with",
+    "pad_start",
+    "to_string",
+    "to_number",
+    "abs",
+    "round",
+    "floor",
+];
+
+/// A function of lists, texts and numbers.
+fn of_list(name: &str, args: &[Data]) -> Data {
+    let number = |n: &Num| Data::Num(n.clone());
+    match (name, args) {
+        ("sort", [Data::List(items)]) => {
+            let mut all = items.to_vec();
+            all.sort_by(in_order);
+            Data::list(all)
+        }
+        ("reverse", [Data::List(items)]) => Data::list(items.iter().rev().cloned().collect::<Vec<_>>()),
+        ("reverse", [Data::Str(s)]) => Data::str(s.chars().rev().collect::<String>()),
+        ("unique", [Data::List(items)]) => {
+            let mut all: Vec<Data> = Vec::new();
+            for item in items.iter() {
+                if !all.contains(item) {
+                    all.push(item.clone());
+                }
+            }
+            Data::list(all)
+        }
+        ("flatten", [Data::List(items)]) => {
+            let inner = |d: &Data| match d {
+                Data::List(items) => items.to_vec(),
+                other => panic!("{other:?}"),
+            };
+            Data::list(items.iter().flat_map(inner).collect::<Vec<_>>())
+        }
+        ("zip", [Data::List(a), Data::List(b)]) => {
+            let pair = |(a, b): (&Data, &Data)| {
+                Data::record([("first".into(), a.clone()), ("second".into(), b.clone())])
+            };
+            Data::list(a.iter().zip(b.iter()).map(pair).collect::<Vec<_>>())
+        }
+        ("min" | "max", [Data::List(items)]) => {
+            let least = match name {
+                "min" => items.iter().min_by(|a, b| in_order(a, b)),
+                _ => items.iter().max_by(|a, b| in_order(a, b)),
+            };
+            least.cloned().unwrap_or(Data::Null)
+        }
+        ("min", [Data::Num(a), Data::Num(b)]) => number(a.min(b)),
+        ("max", [Data::Num(a), Data::Num(b)]) => number(a.max(b)),
+        ("append", [Data::List(items), item]) => {
+            Data::list(items.iter().chain([item]).cloned().collect::<Vec<_>>())
+        }
+        ("slice", [Data::List(items), Data::Num(from), Data::Num(to)]) => {
+            let at = |n: &Num| n.to_usize().unwrap().min(items.len());
+            Data::list(items.get(at(from)..at(to)).unwrap_or_default().to_vec())
+        }
+        ("range", [Data::Num(from), Data::Num(to)]) => {
+            let (from, to) = (from.to_i64().unwrap(), to.to_i64().unwrap());
+            Data::list((from..to).map(|n| Data::Num(Num::from(n))).collect::<Vec<_>>())
+        }
+        ("contains", [Data::List(items), item]) => Data::Bool(items.contains(item)),
+        ("contains", [Data::Str(s), Data::Str(part)]) => Data::Bool(s.contains(&**part)),
+        ("join", [Data::List(items), Data::Str(by)]) => {
+            let texts: Vec<&str> = items.iter().filter_map(Data::as_str).collect();
+            Data::str(texts.join(by))
+        }
+        ("split", [Data::Str(s), Data::Str(by)]) => {
+            Data::list(s.split(&**by).map(Data::str).collect::<Vec<_>>())
+        }
+        ("upper", [Data::Str(s)]) => Data::str(s.to_uppercase()),
+        ("replace", [Data::Str(s), Data::Str(old), Data::Str(new)]) => Data::str(s.replace(&**old, new)),
+        ("starts_with", [Data::Str(s), Data::Str(part)]) => Data::Bool(s.starts_with(&**part)),
+        ("pad_start", [Data::Str(s), Data::Num(n)]) => {
+            let missing = n.to_usize().unwrap().saturating_sub(s.chars().count());
+            Data::str(" ".repeat(missing) + s)
+        }
+        ("to_string", [Data::Num(n)]) => Data::str(n.to_string()),
+        ("to_number", [Data::Str(s)]) => Data::Num(s.parse().unwrap()),
+        // All numbers of the generated programs are whole.
+        ("round" | "floor", [Data::Num(n)]) => number(n),
+        ("abs", [Data::Num(n)]) if *n < Num::ZERO => Data::Num(Num::ZERO.sub(n).unwrap()),
+        ("abs", [Data::Num(n)]) => number(n),
+        other => panic!("{other:?}"),
+    }
 }
 
 const MAP_FUNCTIONS: &[&str] = &["keys", "values", "items", "get", "has", "set", "remove", "merge"];
@@ -628,8 +886,15 @@ fn run(code: core_ir::Code, input: &[(Name, Data)]) -> Result<Data, String> {
     loop {
         match machine.poll() {
             Output::Request(id, request) => {
-                let Call::Tool { args, .. } = &request.call else { panic!("asks for no tool") };
-                machine.handle(id, Response::Tool(task(&args[0].1, &mut calls)));
+                let response = match &request.call {
+                    Call::Tool { args, .. } => Response::Tool(task(&args[0].1, &mut calls)),
+                    Call::Model { messages, .. } => {
+                        let text = reply(&messages.last().expect("a prompt").content);
+                        Response::Model(Ok(machine::Reply::Text(text)))
+                    }
+                    other => panic!("{other:?}"),
+                };
+                machine.handle(id, response);
             }
             Output::Working => {}
             Output::Waiting => panic!("waits for nothing"),
@@ -719,12 +984,64 @@ impl Choices<'_> {
         }
     }
 
+    /// A number that is computed from a list or a text.
+    fn of_list(&mut self) -> String {
+        let (x, y) = (self.var(), self.var());
+        match self.below(20) {
+            0 => format!("[{x}, {y}, 3].sort_by(i => 0 - i)[0]"),
+            1 => format!("[{{ k: {x}, i: 1 }}, {{ k: {y}, i: 2 }}].sort_by(i => i.k)[1].i"),
+            2 => format!("[{x}, {y}, 2, a].group_by(i => i % 2).map(g => g.key * 10 + g.items.sum()).sum()"),
+            3 => format!("[{x}, {y}].count(i => i < 2) + [{y}].reverse()[0]"),
+            4 => format!("([{x}, {y}].max() ?? {x}) - min({x}, {y})"),
+            5 => format!("zip([{x}, {y}], [1, 2, 3]).map(p => p.first - p.second).sum()"),
+            6 => format!("length([[{x}], [{y}, {x}]].flatten().unique())"),
+            7 => format!("range(0, 3).map(i => i * {x}).sum() + slice([{x}, {y}], 1, 5).sum()"),
+            8 => format!("append([{x}], {y}).sort()[0]"),
+            9 => format!("if [{x}, {y}].any(i => i == {}) {{ {x} }} else {{ {y} }}", self.below(4)),
+            10 => format!("if [{x}, {y}].all(i => i >= {}) {{ {x} }} else {{ {y} }}", self.below(3)),
+            11 => format!("if contains([{x}, {y}], c) {{ {x} }} else {{ -{y} }}"),
+            12 => format!("length(f\"{{{x}}}-{{s}}\" + upper(s))"),
+            13 => format!("s.replace(\"x\", \"yz\").length() + {x}"),
+            14 => format!("split(s + \"x-\", \"x\").map(length).sum() + {y}"),
+            15 => format!("length([s, \"q\"].join(\"+\").pad_start(5)) + {x}"),
+            16 => format!("to_number(to_string({x})) + abs({y}) + round({x})"),
+            17 => format!("[{x}, {y}].map(i => {{ let j = i + 1; if j > 2 {{ j }} else {{ {x} }} }}).sum()"),
+            18 => format!("([] + [{x}]).sum() + length([{y}] + [a, b])"),
+            _ => format!(
+                "if s.starts_with(\"xy\") && {x} <= {y} {{ {x} }} else if {x} > {y} {{ {y} }} else {{ 3 }}"
+            ),
+        }
+    }
+
+    /// A number that is computed from a record or a case of a sum type.
+    fn of_record(&mut self) -> String {
+        let (x, y) = (self.var(), self.var());
+        match self.below(14) {
+            0 => format!("read({{ k: {x} }})"),
+            1 => format!("read({{ k: {x}, j: {y} }})"),
+            2 => format!("read({{ k: {x}, j: o, l: [{y}] }})"),
+            3 => format!("({{ {x}, k: {y} }}).{x}"),
+            4 => format!("[{{ a, k: {y} }}, {{ a: {x}, k: 1 }}].map(r => r.a + r.k).sum()"),
+            5 => format!("match {} {{ Za {{ a: q, b: w }} => q + (w ?? 1), Zb {{ s }} => length(s) }}", ["Za { a }", "(Za { a })"][self.below(2) as usize]),
+            6 => format!("match z {{ Za {{ a: q, b }} => q + (b ?? {x}), Zb {{ s: w }} => length(w) + {y} }}"),
+            7 => "match (if a < b { Za { a, b } } else { Zb { s } }) { Za { a: q, b: w } => q + (w ?? c), Zb { s: w } => length(w) }".into(),
+            8 => format!("steps({x} + {y})"),
+            9 => format!("[{x}, {y}].map(steps).sum()"),
+            10 => format!("[{{ k: {x}, j: null, l: null }}].map(read).sum()"),
+            11 => format!("if let Za {{ a: q, b: w }} = z {{ q + (w ?? {x}) }} else {{ {y} }}"),
+            12 => format!("if let Q {{ n: {x} }} = u {{ {x} + 1 }} else if {x} < {y} {{ {y} }} else {{ 2 }}"),
+            _ => format!("if Za {{ a }} == z {{ {x} }} else {{ {y} }}"),
+        }
+    }
+
     fn number(&mut self) -> String {
         let byte = self.bytes.get(self.at).copied().unwrap_or(0);
         if byte >= 236 {
             self.at += 1;
-            return match self.below(4) {
+            return match self.below(6) {
                 0 => self.of_map(),
+                1 => self.of_list(),
+                2 => self.of_record(),
                 _ => self.computed(byte - 236),
             };
         }
@@ -748,6 +1065,25 @@ impl Choices<'_> {
     }
 
     fn condition(&mut self) -> String {
+        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+        if byte >= 244 {
+            self.at += 1;
+            let (x, y) = (self.number(), self.var());
+            return match byte % 12 {
+                0 => format!("({x}) <= {y} && !({y} == 1)"),
+                1 => format!("({x}) > {y} || {y} >= 2"),
+                2 => format!("[{y}, {x}].any(i => i < {y})"),
+                3 => format!("[{y}, {x}].all(i => i != 1)"),
+                4 => format!("contains([{x}], {y})"),
+                5 => format!("s.starts_with(\"x\") && ({x}) < {y}"),
+                6 => "u == P".into(),
+                7 => "e == \"red\" || v != \"a\"".into(),
+                8 => format!("o != null && o < ({x})"),
+                9 => format!("o == null || o + {y} < ({x})"),
+                10 => format!("if ({x}) < {y} {{ {y} == 1 }} else {{ true }}"),
+                _ => format!("match v {{ \"a\" => ({x}) == {y}, \"b\" => {y} != 0 }}"),
+            };
+        }
         let x = self.number();
         match self.below(5) {
             0 => format!("{x} == {}", self.below(4)),
@@ -775,7 +1111,7 @@ impl Choices<'_> {
             self.below(4)
         } else if byte >= 240 {
             self.at += 1;
-            23 + byte % 8
+            23 + byte % 16 + if byte % 16 == 15 { self.below(3) } else { 0 }
         } else {
             self.below(23)
         };
@@ -887,6 +1223,159 @@ impl Choices<'_> {
                 self.block(depth, in_loop, out);
                 out.push_str("} ");
             }
+            31 => {
+                let x = self.var();
+                let line = match self.below(5) {
+                    0 => format!("let {x} = run t with {{ n: {} }}; ", self.plain_number()),
+                    1 => format!("let {x} = run judge_a with {{ a }} by reader; "),
+                    2 => format!(
+                        "let {x} = run judge with {{ n: {} }} by reader retries 1; ",
+                        self.plain_number()
+                    ),
+                    3 => format!("let {x} = t({}) timeout 5 on_fail use {}; ", self.number(), self.var()),
+                    _ => format!("let {x} = flow({}); ", self.number()),
+                };
+                out.push_str(&line);
+            }
+            32 => {
+                let line = match self.below(5) {
+                    0 => format!("let z = Za {{ a: {} }}; ", self.plain_number()),
+                    1 => "let z = Za { a, b }; ".to_string(),
+                    2 => "let z = Zb { s }; ".to_string(),
+                    3 => format!(
+                        "let k1: R = {{ k: {} }}; let {} = read(k1) + read({{ ...k1, j: {} }}); ",
+                        self.number(),
+                        self.var(),
+                        self.var()
+                    ),
+                    _ => format!(
+                        "let k2 = {{ a, s, k: {} }}; let {} = k2.a + k2.k; let s = k2.s; ",
+                        self.number(),
+                        self.var()
+                    ),
+                };
+                out.push_str(&line);
+            }
+            // What a branch that leaves the block does not bind, the other ways do.
+            33 => {
+                self.fresh += 1;
+                let n = self.fresh;
+                out.push_str(&format!("if {} ", self.condition()));
+                let (value, read) = (self.number(), self.var());
+                let left = format!("{{ return [{}, a, {n}]; }} ", self.var());
+                let bound = format!("{{ let f{n} = {value}; }} ");
+                let (first, second) = if self.below(2) == 0 { (left, bound) } else { (bound, left) };
+                out.push_str(&format!("{first}else {second}let {read} = f{n}; "));
+            }
+            34 => {
+                self.fresh += 1;
+                let n = self.fresh;
+                let (x, y, value) = (self.var(), self.var(), self.plain_number());
+                let line = match self.below(4) {
+                    0 => format!(
+                        "try {{ let f{n} = t({value}); }} catch m {{ return [{x}, length(m) - length(m), {n}]; }} let {y} = f{n}; "
+                    ),
+                    1 => format!(
+                        "match e {{ red => {{ return [{x}, 1, 2]; }} green => {{ let f{n} = {value}; }} blue => {{ let f{n} = {x}; }} }} let {y} = f{n}; "
+                    ),
+                    2 => format!(
+                        "match z {{ Za {{ a: q }} => {{ let f{n} = q + {x}; }} Zb {{ s: q }} => {{ return [length(q), {x}, {y}]; }} }} let {y} = f{n}; "
+                    ),
+                    _ => format!(
+                        "if let q = o {{ let f{n} = q + {x}; }} else {{ return [{value}, 2, c]; }} let {y} = f{n}; "
+                    ),
+                };
+                out.push_str(&line);
+            }
+            35 => {
+                out.push_str(&format!("if {} ", self.condition()));
+                self.block(depth, in_loop, out);
+                out.push_str(&format!("else if {} ", self.condition()));
+                self.block(depth, in_loop, out);
+                out.push_str("else ");
+                self.block(depth, in_loop, out);
+            }
+            36 => {
+                self.fresh += 1;
+                let n = self.fresh;
+                let (max, x, y) = (1 + self.below(4), self.var(), self.var());
+                out.push_str(&format!("while true max {max} {{ if {} {{ ", self.condition()));
+                out.push_str(["break;", "continue;"][self.below(2) as usize]);
+                let value = self.number();
+                out.push_str(&format!(" }} else {{ let f{n} = {value}; }} let {x} = f{n} + {y}; }} "));
+            }
+            37 => {
+                let x = self.var();
+                let line = match self.below(4) {
+                    0 => format!("for i in [{x}, {}].sort() {{ let {x} = {x} + i; }} ", self.number()),
+                    1 => format!(
+                        "for i in range(0, {}) {{ if i == {x} {{ continue; }} let {x} = {} + i; }} ",
+                        self.below(4),
+                        self.number()
+                    ),
+                    2 => format!(
+                        "for g in [a, b, c].group_by(i => i < {}) {{ let {x} = g.items[0] + {x}; }} ",
+                        self.var()
+                    ),
+                    _ => format!(
+                        "let t1 = \"\"; for i in split(s, \"\") {{ let t1 = t1 + i; }} let {x} = length(t1) + {}; ",
+                        self.number()
+                    ),
+                };
+                out.push_str(&line);
+            }
+            39 => {
+                let head =
+                    ["if let Za { a: q } = z ", "if let Zb { s: q } = z ", "if let Q { n: a, m: q } = u "]
+                        [self.below(3) as usize];
+                out.push_str(head);
+                self.block(depth, in_loop, out);
+                match self.below(3) {
+                    0 => {}
+                    1 => {
+                        out.push_str("else ");
+                        self.block(depth, in_loop, out);
+                    }
+                    _ => {
+                        out.push_str("else if let Q { n: q } = u ");
+                        self.block(depth, in_loop, out);
+                    }
+                }
+            }
+            // Variables whose first value says little.
+            40 => {
+                self.fresh += 1;
+                let (n, x, y) = (self.fresh, self.var(), self.var());
+                let line = match self.below(4) {
+                    0 => format!(
+                        "let f{n} = []; for i in [{x}, {y}, 2] {{ let f{n} = append(f{n}, i + {y}); }} let {x} = f{n}.sum(); "
+                    ),
+                    1 => format!(
+                        "let f{n} = {{}}; for i in [{x}, {y}, 2] {{ let f{n} = f{n}.set(to_string(i), (f{n}[\"2\"] ?? {x}) + 1); }} let {y} = values(f{n}).sum(); "
+                    ),
+                    2 => format!(
+                        "let f{n} = null; for i in [{x}, {y}, c] {{ if f{n} == null || i > f{n} {{ let f{n} = i; }} }} let {x} = f{n} ?? {y}; "
+                    ),
+                    _ => format!(
+                        "let f{n} = []; let g{n} = f{n}; while length(g{n}) < 2 max 3 {{ let g{n} = [{x}] + g{n}; if {y} < 1 {{ let g{n} = []; }} }} let {y} = length(g{n}); "
+                    ),
+                };
+                out.push_str(&line);
+            }
+            38 => {
+                let (x, y) = (self.var(), self.plain_number());
+                let line = match self.below(4) {
+                    0 => format!("let s = f\"{{s}}{{{x}}}\"; "),
+                    1 => format!(
+                        "try {{ if {x} < {y} {{ let {x} = t({y}); return [{x}, 0, c]; }} }} catch error q {{ let s = q.code; }} "
+                    ),
+                    2 => format!("assert {x} >= 0 || {y} < 9 && {x} != 3, f\"n{{{x}}}\"; "),
+                    _ => format!(
+                        "try {{ assert {x} > {y}, \"less\"; let {x} = t({y}); }} catch error q {{ assert q.code != \"fail\", f\"again {{q.code}}\"; let s = q.message; }} "
+                    ),
+                };
+                out.push_str(&line);
+            }
             24 => {
                 out.push_str("match u { P => ");
                 self.block(depth, in_loop, out);
@@ -992,7 +1481,7 @@ impl Choices<'_> {
     }
 }
 
-fn program(bytes: &[u8]) -> String {
+pub(crate) fn program(bytes: &[u8]) -> String {
     let mut choices = Choices { bytes, at: 0, fresh: 0 };
     let mut body = String::new();
     for _ in 0..3 + choices.below(8) {
@@ -1001,7 +1490,12 @@ fn program(bytes: &[u8]) -> String {
         }
     }
     format!(
-        "const K = J + 1;\nconst J: Number = 3;\ntype V = \"a\" | \"b\";\ntype Small = Number where it < 9 && it >= 0;\n\
+        "agent reader {{ tools: [] }}\ntask judge(n: Number) -> Number by agent {{ prompt \"judge {{n}}\" }}\ntask judge_a(a: Number) -> Number by agent {{ prompt \"judge {{a}}\" }}\n\
+         workflow flow(n: Number) -> Number {{ stage m = reader does judge(n); stage k = reader does judge(m + 1); return k; }}\n\
+         type R = Obj{{k: Number, j: Option[Number], l: Option[List[Number]]}};\ntype Z = Za {{ a: Number, b: Option[Number] }} | Zb {{ s: String }};\n\
+         fn read(r: R) -> Number {{ r.k + (r.j ?? 7) + length(r.l ?? []) }}\n\
+         fn steps(n: Number) -> Number {{ let m = n; while m < 5 max 3 {{ if m == 2 {{ return m; }} let m = m + 1; }} for i in [n, 1, 9] {{ if i == 2 {{ continue; }} if i > 8 {{ break; }} let m = m + i; }} m }}\n\
+         const K = J + 1;\nconst J: Number = 3;\ntype V = \"a\" | \"b\";\ntype Small = Number where it < 9 && it >= 0;\n\
          enum E {{ red, green, blue }}\ntype W = Obj{{n: Number, more: List[W]}};\ntype L = Leaf {{ n: Number }} | Node {{ left: L, of: Option[W] }};\ntype U = P | Q {{ n: Number, m: Option[Number] }};\ntask t(n: Number) -> Number {{}}\n\
          fn twice(n: Number) -> Number {{ if n < 2 {{ n }} else {{ let m = n + n; m }} }}\n\
          fn pick[T](xs: List[T], other: T) -> T {{ xs.find(x => true) ?? other }}\n\
@@ -1011,7 +1505,7 @@ fn program(bytes: &[u8]) -> String {
          fn add(n: Number, m: Number = 10) -> Number {{ n + m }}\n\
          pipeline sub(n: Number) -> Number {{ if n < 2 {{ return 0; }} let m = t(n); return m; }}\n\
          pipeline down(n: Number) -> Number {{ if n < 1 {{ return n; }} let m = t(n) on_fail use n; let r = down(n - 1); return m + r; }}\n\
-         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, h: Map[String, Number], w: W, l: L, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
+         pipeline p(a: Number, b: Number, c: Number, s: String, o: Option[Number], n: Option[Number], e: E, v: V, u: U, z: Z, h: Map[String, Number], w: W, l: L, r: Option[Obj{{k: Number, j: Option[Number]}}]) -> List[Number] {{\n\
          {body}\nreturn [a, b, c, length(s)]; }}"
     )
 }
@@ -1027,20 +1521,10 @@ fn plain(message: &str) -> String {
     message.split(" (left: ").next().unwrap_or("").to_string()
 }
 
-/// `labeled`: what the task returns is untrusted, and an input is secret. That changes labels, not results:
-/// every error must still reach its `catch`, whatever data decided that it happens.
-fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
-    let mut text = program(bytes);
-    if labeled {
-        text = text.replace("-> Number {}", "-> Number reads {}").replace("c: Number", "c: Number secret");
-    }
-    let mut sources = Sources::new();
-    let file = sources.add("t.agent", text.as_str());
-    let (module, _) = agentlang::check(file, &text);
-    // Some are refused: a name that has one of two types, for example.
-    let module = module?;
+/// The input of `p`.
+pub(crate) fn inputs(variant: &str) -> Vec<(Name, Data)> {
     let number = |n: i64| Data::Num(Num::from(n));
-    let input: Vec<(Name, Data)> = [
+    [
         ("a", number(1)),
         ("b", number(2)),
         ("c", number(0)),
@@ -1050,6 +1534,19 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
         ("e", Data::str(variant)),
         ("v", Data::str("b")),
         ("w", tree(2)),
+        (
+            "z",
+            match variant {
+                "red" => Data::Tag(
+                    "Zb".into(),
+                    std::sync::Arc::new(Data::record([("s".into(), Data::str("zed"))])),
+                ),
+                _ => Data::Tag(
+                    "Za".into(),
+                    std::sync::Arc::new(Data::record([("a".into(), number(1)), ("b".into(), Data::Null)])),
+                ),
+            },
+        ),
         ("l", Data::Tag("Leaf".into(), std::sync::Arc::new(Data::record([("n".into(), number(8))])))),
         ("h", Data::record([("k".into(), number(6)), ("xy".into(), number(7))])),
         (
@@ -1073,7 +1570,22 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
     ]
     .into_iter()
     .map(|(n, d)| (Name::from(n), d))
-    .collect();
+    .collect()
+}
+
+/// `labeled`: what the task returns is untrusted, and an input is secret. That changes labels, not results:
+/// every error must still reach its `catch`, whatever data decided that it happens.
+fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
+    let mut text = program(bytes);
+    if labeled {
+        text = text.replace("-> Number {}", "-> Number reads {}").replace("c: Number", "c: Number secret");
+    }
+    let mut sources = Sources::new();
+    let file = sources.add("t.agent", text.as_str());
+    let (module, _) = agentlang::check(file, &text);
+    // Some are refused: a name that has one of two types, for example.
+    let module = module?;
+    let input = inputs(variant);
     let expected = interpret(&text, &input)?;
     let code = module.lower(module.pipeline("p").unwrap()).unwrap_or_else(|d| panic!("{d:?}\n{text}"));
     let found = run(code, &input).map_err(|m| plain(&m));
@@ -1096,7 +1608,8 @@ fn compare(bytes: &[u8], variant: &str, labeled: bool) -> Option<()> {
 fn split(text: &str) -> Vec<(String, String)> {
     const NAMES: &[&str] = &[
         "K", "J", "V", "Small", "W", "L", "Leaf", "Node", "U", "P", "Q", "t", "twice", "pick", "lit",
-        "weight", "leaves", "add", "sub", "down",
+        "weight", "leaves", "add", "sub", "down", "reader", "judge", "judge_a", "flow", "R", "Z", "Za", "Zb",
+        "read", "steps",
     ];
     let (above, main) = text.split_at(text.find("pipeline p(").unwrap());
     // The strings that are variants of an enum are those of the file in which it is.
@@ -1126,7 +1639,7 @@ fn split(text: &str) -> Vec<(String, String)> {
     all
 }
 
-fn programs() -> u32 {
+pub(crate) fn programs() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000)
 }
 
@@ -1345,7 +1858,86 @@ fn an_error_above_the_place_of_a_parallel_ends_the_run() {
     }
 }
 
-/// The generator would be of no use if most of its programs were refused.
+/// Constructs that are in generated programs, as they are written there.
+const CONSTRUCTS: &[&str] = &[
+    "sort_by",
+    "group_by",
+    ".count(",
+    "reverse()",
+    "min(",
+    ".max()",
+    "zip(",
+    "flatten()",
+    "unique()",
+    "range(",
+    "slice(",
+    "append(",
+    ".sort()",
+    ".any(",
+    ".all(",
+    "contains(",
+    "f\"",
+    "upper(",
+    "replace(",
+    "split(",
+    "join(",
+    "pad_start(",
+    "to_number(",
+    "starts_with(",
+    "read({ k: a })",
+    ".map(read)",
+    "match (Za { a })",
+    "{ a, k: ",
+    "match Za { a }",
+    "match z",
+    "Za { a, b }",
+    "Zb { s }",
+    "steps(",
+    "run t with",
+    "run judge_a with { a }",
+    "run judge with",
+    "timeout 5",
+    "flow(",
+    "else if",
+    "while true max",
+    "{ return [a, a, ",
+    "catch m { return",
+    "return [length(q), ",
+    "let q = w.more",
+    "if let Zb { s: q } = z",
+    "else if let Q",
+    "if let Za { a: q, b: w } = z",
+    " = []; for i",
+    " = {}; for i",
+    " = null; for i",
+    " = []; let g",
+    "continue;",
+    "break;",
+    "o != null && o <",
+    "o == null || o +",
+    "&& !(",
+    "for g in",
+    "for i in range",
+    "parallel max",
+    "parallel for",
+    "guard ",
+    "endorse ",
+    "let u = P",
+    "h.set(",
+    "weight(",
+    "leaves(",
+    "pick(",
+    "Small",
+    "Int",
+    "?.",
+    "??",
+    "if let",
+    "catch error",
+    "catch refusal",
+    "retries 2 on_fail use a",
+];
+
+/// The generator would be of no use if most of its programs were refused, or those with some construct.
 #[test]
 fn most_generated_programs_are_accepted_and_end() {
     let mut state = 1u64;
@@ -1353,9 +1945,21 @@ fn most_generated_programs_are_accepted_and_end() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u8
     };
-    let compared = (0..300).filter(|_| {
-        let bytes: Vec<u8> = (0..120).map(|_| next()).collect();
-        compare(&bytes, "green", false).is_some()
-    });
-    assert!(compared.count() > 150);
+    let (mut compared, mut with) = (0, vec![0; CONSTRUCTS.len()]);
+    for i in 0..1000 {
+        // Half of them have more of what is rare.
+        let bytes: Vec<u8> = (0..120)
+            .map(|_| if i % 2 == 0 { next() } else { next() | [0, 240][usize::from(next() < 60)] })
+            .collect();
+        if compare(&bytes, "green", false).is_some() {
+            compared += 1;
+            let text = program(&bytes);
+            let body = &text[text.find("pipeline p(").unwrap()..];
+            for (n, construct) in with.iter_mut().zip(CONSTRUCTS) {
+                *n += u32::from(body.contains(construct));
+            }
+        }
+    }
+    let few: Vec<_> = CONSTRUCTS.iter().zip(&with).filter(|(_, n)| **n < 3).collect();
+    assert!(compared > 500 && few.is_empty(), "{compared} compared; {few:?}");
 }

@@ -2,6 +2,7 @@
 //! another.
 
 use super::build::{FIELDS, PRELUDE, TAGS, role};
+use super::maps::{in_maps, map_type, tree_type};
 use super::{Ast, Op, Program, Reply};
 use core_ir::{
     ASK_VERDICT, Among, AmongSource, AnswerSink, Approve, Bound, Builder, Catches, Code, Comparison, Data,
@@ -181,27 +182,34 @@ impl Ty {
 
 /// Data of a type, for answers of the world.
 pub(super) fn data_of(rng: &mut Rng, ty: &Type) -> Data {
+    data_within(rng, ty, 3)
+}
+
+/// The same, with values of recursive types at most that deep.
+fn data_within(rng: &mut Rng, ty: &Type, depth: u32) -> Data {
     match ty {
         Type::Bool => Data::Bool(rng.chance(50)),
         Type::Num => number(rng),
         Type::Str => text(rng),
         Type::Null => Data::Null,
+        // What is left of a recursive type has no parts.
+        Type::List(_) if depth == 0 => Data::list([]),
         Type::List(t) => {
             let n = rng.below(3);
-            Data::list((0..n).map(|_| data_of(rng, t)).collect::<Vec<_>>())
+            Data::list((0..n).map(|_| data_within(rng, t, depth)).collect::<Vec<_>>())
         }
         Type::Option(_) if rng.chance(30) => Data::Null,
-        Type::Option(t) => data_of(rng, t),
-        Type::Record(fields) => {
-            Data::record(fields.iter().map(|(n, t)| (n.clone(), data_of(rng, t))).collect::<Vec<_>>())
-        }
+        Type::Option(t) => data_within(rng, t, depth),
+        Type::Record(fields) => Data::record(
+            fields.iter().map(|(n, t)| (n.clone(), data_within(rng, t, depth))).collect::<Vec<_>>(),
+        ),
         Type::Map(of) => {
             let mut entries: Vec<(Name, Data)> = Vec::new();
             for _ in 0..rng.below(3) {
-                if let Data::Str(key) = data_of(rng, &of.0)
+                if let Data::Str(key) = data_within(rng, &of.0, depth)
                     && !entries.iter().any(|(n, _)| **n == *key)
                 {
-                    entries.push((Name::from(&*key), data_of(rng, &of.1)));
+                    entries.push((Name::from(&*key), data_within(rng, &of.1, depth)));
                 }
             }
             Data::record(entries)
@@ -209,14 +217,14 @@ pub(super) fn data_of(rng: &mut Rng, ty: &Type) -> Data {
         Type::Enum(e) => Data::str(&*rng.one(&e.variants)),
         Type::Variant(tags) => {
             let (n, t) = rng.one(tags);
-            Data::Tag(n, Arc::new(data_of(rng, &t)))
+            Data::Tag(n, Arc::new(data_within(rng, &t, depth)))
         }
         Type::Pair(p) => {
-            let a = data_of(rng, &p.0);
-            Data::Pair(Arc::new((a, data_of(rng, &p.1))))
+            let a = data_within(rng, &p.0, depth);
+            Data::Pair(Arc::new((a, data_within(rng, &p.1, depth))))
         }
-        Type::Refined(r) => data_of(rng, &r.0),
-        Type::Rec(r) => data_of(rng, &r.unfold()),
+        Type::Refined(r) => data_within(rng, &r.0, depth),
+        Type::Rec(r) => data_within(rng, &r.unfold(), depth.saturating_sub(1)),
         Type::Dyn | Type::Fun(_) | Type::Var(_) => match rng.below(4) {
             0 => number(rng),
             1 => text(rng),
@@ -238,7 +246,7 @@ fn text(rng: &mut Rng) -> Data {
     Data::str(rng.one(&["", "a", "yes", "no", "two @words", " Yes. ", "é\"\n", "maybe", "12"]))
 }
 
-fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
+pub(super) fn label(rng: &mut Rng, kind: LatticeKind) -> Data {
     let some = |rng: &mut Rng, names: &[&'static str]| {
         Data::list(names.iter().filter(|_| rng.chance(50)).map(|n| Data::str(*n)).collect::<Vec<_>>())
     };
@@ -343,7 +351,7 @@ fn of_three(number: Ast, rng: &mut Rng, lattice: LatticeKind) -> Ast {
 }
 
 /// Sometimes a test of what decides in programs of this style, below `inner` binders.
-fn decision(rng: &mut Rng, style: &Style, inner: u8) -> Option<Ast> {
+pub(super) fn decision(rng: &mut Rng, style: &Style, inner: u8) -> Option<Ast> {
     let deciding = style.deciding.min(style.given.len());
     if deciding == 0 || !rng.chance(40) {
         return None;
@@ -539,6 +547,15 @@ pub(crate) fn program(rng: &mut Rng, style: &Style) -> Program {
         replies[0] = Reply::Code(node(Op::Mem(own.byte()), [uses]));
     }
     let ast = if !style.typed && own.chance(25) { at_hand(ast, &mut own, lattice, style, 0) } else { ast };
+    // The type analysis knows little of maps and of recursive types.
+    let with_maps = own.chance(if style.typed { 4 } else { 15 });
+    let ast = if with_maps { in_maps(ast, &mut own, lattice, style, 0) } else { ast };
+    if with_maps
+        && !style.typed
+        && let Some(any) = tools.iter_mut().find(|t| *t.name == *"any")
+    {
+        any.result = if own.chance(50) { map_type() } else { tree_type() };
+    }
     Program {
         ast,
         lattice,
@@ -991,7 +1008,7 @@ fn shifted(e: Ast) -> Ast {
 }
 
 /// Returns the number of variables that a former binds in its subterm `i`.
-fn bound(op: &Op, i: usize) -> u8 {
+pub(super) fn bound(op: &Op, i: usize) -> u8 {
     match op {
         Op::Lam => 1,
         Op::Let if i == 1 => 1,
