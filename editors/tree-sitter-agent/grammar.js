@@ -459,7 +459,21 @@ module.exports = grammar({
 
     pattern_field: ($) => seq(field("field", $._key), optional(seq(":", field("name", $.identifier)))),
 
-    try: ($) => seq('try', $.block, 'catch', optional(field("kind", $.identifier)), field("name", $.identifier), $.block),
+    try: ($) =>
+      seq(
+        'try',
+        $.block,
+        choice(
+          seq(
+            'catch',
+            optional(field("kind", $.identifier)),
+            field("name", $.identifier),
+            $.block,
+            optional(seq('ensure', field("cleanup", $.block))),
+          ),
+          seq('ensure', field("cleanup", $.block)),
+        ),
+      ),
 
     assert: ($) => seq('assert', $._expression, optional(seq(",", field("message", choice($.string, $.template_expression)))), ";"),
 

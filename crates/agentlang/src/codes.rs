@@ -333,8 +333,8 @@ NOT_CONSTANT "A073" "something is endorsed that is not a constant"
 "pipeline p(x: String, y: String) -> String { let z = endorse x in [\"a\", y] else \"b\"; return z; }"
 "pipeline p(x: String) -> String { let z = endorse x in [\"a\"] else \"b\"; return z; }"
 
-LEAVES_PARALLEL "A074" "leaving the rounds of `parallel for`"
-"The rounds of a `parallel for` run at the same time, so none can end the others: `return`, `break` and `continue` can't leave one. A loop inside a round may be left."
+LEAVES_PARALLEL "A074" "leaving the rounds of `parallel for`, or the block of `ensure`"
+"The rounds of a `parallel for` run at the same time, so none can end the others: `return`, `break` and `continue` can't leave one. A loop inside a round may be left. Neither can they leave the block of an `ensure`, after which the result or error of its `try` counts."
 "task t(x: String) -> Bool {}\npipeline p(xs: List[String]) -> Bool { parallel for x in xs { let ok = t(x); if ok { return true; } } return false; }"
 "task t(x: String) -> Bool {}\npipeline p(xs: List[String]) -> Bool { parallel for x in xs { let ok = t(x); } return contains(ok, true); }"
 

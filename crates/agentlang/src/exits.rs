@@ -74,6 +74,7 @@ impl ExitTable {
                 self.block(a).or(self.optional(b.as_ref()))
             }
             StmtKind::Try(a, _, b) => self.block(a).or(self.block(b)),
+            StmtKind::Ensure(a, _) => self.block(a),
             StmtKind::Match(_, arms) if !arms.is_empty() => {
                 arms.iter().fold(none, |e, arm| e.or(self.block(&arm.body)))
             }
@@ -114,7 +115,7 @@ pub(super) fn blocks_of(stmt: &Stmt) -> Vec<&Block> {
         StmtKind::If(_, a, b) | StmtKind::IfLet(_, _, a, b) => {
             [Some(a), b.as_ref()].into_iter().flatten().collect()
         }
-        StmtKind::Try(a, _, b) => vec![a, b],
+        StmtKind::Try(a, _, b) | StmtKind::Ensure(a, b) => vec![a, b],
         StmtKind::Match(_, arms) => arms.iter().map(|a| &a.body).collect(),
         StmtKind::While(_, _, b) | StmtKind::For(_, _, b) | StmtKind::ParallelFor(_, _, _, b) => vec![b],
         _ => Vec::new(),

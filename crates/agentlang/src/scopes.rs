@@ -862,6 +862,10 @@ impl Names<'_> {
                 self.stmts(&mut body.stmts);
                 self.stmts(&mut handler.stmts);
             }
+            StmtKind::Ensure(body, cleanup) => {
+                self.stmts(&mut body.stmts);
+                self.stmts(&mut cleanup.stmts);
+            }
             StmtKind::Assert(e, message) => {
                 self.expr(e);
                 message.iter_mut().for_each(|t| self.template(t));

@@ -272,6 +272,12 @@ impl<'a> Walk<'a> {
                 self.forget(body);
                 self.forget(handler);
             }
+            StmtKind::Ensure(body, cleanup) => {
+                self.block(body);
+                self.forget(body);
+                self.block(cleanup);
+                self.forget(cleanup);
+            }
             StmtKind::Assert(e, message) => {
                 self.expr(e);
                 message.iter().flat_map(ast::Template::holes).for_each(|e| self.expr(e));

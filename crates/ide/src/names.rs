@@ -526,6 +526,7 @@ impl Walk {
                             work.push(&arm.body);
                         }
                     }
+                    StmtKind::Ensure(a, b) => work.extend([a, b]),
                     StmtKind::Try(a, catch, b) => {
                         self.variable(&catch.name, true);
                         work.extend([a, b]);

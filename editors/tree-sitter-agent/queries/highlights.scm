@@ -6,7 +6,7 @@
 
 [
   "if" "while" "break" "continue" "try" "assert" "return" "parallel" "for" "match" "guard" "mock" "attack"
-  "expect" "else" "in" "catch" "join" "where" "fails"
+  "expect" "else" "in" "catch" "ensure" "join" "where" "fails"
 ] @keyword.control
 
 [

@@ -27,7 +27,7 @@ enum FirstValue {
     Null,
 }
 
-/// What is known of such variables in the body that is checked.
+/// Knowledge about such variables in the body that is checked.
 #[derive(Default)]
 pub(super) struct FirstValues {
     /// True if uses are noted.

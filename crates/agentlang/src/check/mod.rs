@@ -128,7 +128,7 @@ pub(super) fn check(
         env: Env::default(),
         result: None,
         loops: Vec::new(),
-        concurrent: None,
+        closed: None,
         reads: HashMap::new(),
         bindings: 0,
         in_guard: false,
@@ -162,16 +162,31 @@ pub(super) fn check(
     facts
 }
 
-/// The report of a statement that would end the rounds of a `parallel for` early.
-fn leaves(word: &str, at: Span, concurrent: Option<Span>) -> Diagnostic {
+/// A block that ends at its end alone.
+#[derive(Clone, Copy)]
+enum Closed {
+    /// The rounds of a `parallel for` with this head.
+    Rounds(Span),
+    /// The block of this `ensure`.
+    Ensure(Span),
+}
+
+/// The report of a statement that would end such a block early.
+fn leaves(word: &str, at: Span, closed: Option<Closed>) -> Diagnostic {
+    if let Some(Closed::Ensure(block)) = closed {
+        let message = format!("`{word}` can't leave the block of an `ensure`, which runs on every way out");
+        return Diagnostic::error(codes::LEAVES_PARALLEL, message, at)
+            .remark(block, "in this")
+            .help("write it in the block of the `try`, or after the whole statement");
+    }
     let d = Diagnostic::error(
         codes::LEAVES_PARALLEL,
         format!("`{word}` can't leave the rounds of `parallel for`, which run at the same time"),
         at,
     );
-    let d = match concurrent {
-        Some(head) => d.remark(head, "in this"),
-        None => d,
+    let d = match closed {
+        Some(Closed::Rounds(head)) => d.remark(head, "in this"),
+        _ => d,
     };
     d.help("bind a variable instead and look at the list of its values afterwards; or use `for`")
 }
@@ -209,8 +224,8 @@ struct Checker<'a> {
     /// The result type of the pipeline with the place where it is declared; `None` in a test.
     result: Option<(Type, Span)>,
     loops: Vec<Loop>,
-    /// The innermost `parallel for` around this place.
-    concurrent: Option<Span>,
+    /// The innermost block around this place that can't be left.
+    closed: Option<Closed>,
     /// Last read of each binding.
     reads: HashMap<u32, Span>,
     bindings: u32,
@@ -442,6 +457,7 @@ fn open_end(block: &Block, exits: &ExitTable) -> (Span, &'static str) {
                 Some(b) => (a, Some(b)),
             },
             StmtKind::Try(a, _, b) => (a, Some(b)),
+            StmtKind::Ensure(a, _) => (a, None),
             StmtKind::Match(_, arms) => {
                 let Some(arm) = arms.iter().find(|a| exits.block(&a.body).falls) else {
                     return (end, "nothing is returned here");

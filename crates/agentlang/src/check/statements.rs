@@ -3,7 +3,7 @@
 use super::cases::{no_case, no_field};
 use super::env::{Binding, Changes, Entry, Fields, is_place, leave};
 use super::expr::not_a_variant;
-use super::{Checker, duplicate, leaves, removal, zero};
+use super::{Checker, Closed, duplicate, leaves, removal, zero};
 use crate::codes;
 use crate::generics;
 use crate::predicate;
@@ -266,6 +266,20 @@ impl Checker<'_> {
                 leave(&mut caught, &name.text, bound, known);
                 self.merge_open(stmt.span, vec![(Some(body), tried), (Some(handler), caught)], "`try`");
             }
+            StmtKind::Ensure(body, cleanup) => {
+                if let Some(pure) = self.pure {
+                    self.not_pure(pure, "`ensure`", stmt.span);
+                    return;
+                }
+                let tried = self.branch(Some(body));
+                let loops = std::mem::take(&mut self.loops);
+                let around = self.closed.replace(Closed::Ensure(cleanup.span));
+                // What it binds, nobody sees.
+                self.branch(Some(cleanup));
+                self.closed = around;
+                self.loops = loops;
+                self.merge_open(stmt.span, vec![(Some(body), tried)], "`try`");
+            }
             StmtKind::Assert(e, message) => {
                 self.condition(e);
                 if let Some(message) = message {
@@ -278,8 +292,8 @@ impl Checker<'_> {
                 self.guard(name, e);
                 self.assume(e, true);
             }
-            StmtKind::Return(_) if self.concurrent.is_some() => {
-                let d = leaves("return", stmt.span, self.concurrent);
+            StmtKind::Return(_) if self.closed.is_some() => {
+                let d = leaves("return", stmt.span, self.closed);
                 self.report(d);
             }
             StmtKind::Return(e) => match self.result.clone() {
@@ -304,8 +318,8 @@ impl Checker<'_> {
                 let word = if matches!(stmt.kind, StmtKind::Break) { "break" } else { "continue" };
                 if let Some(inner) = self.loops.last_mut() {
                     inner.exits.push(self.env.changes(inner.mark));
-                } else if self.concurrent.is_some() {
-                    let d = leaves(word, stmt.span, self.concurrent);
+                } else if self.closed.is_some() {
+                    let d = leaves(word, stmt.span, self.closed);
                     self.report(d);
                 } else {
                     self.report(
@@ -396,9 +410,9 @@ impl Checker<'_> {
         let bound = self.bindings;
         let loops = std::mem::take(&mut self.loops);
         let head = Span { end: name.span.end, ..stmt };
-        let around = self.concurrent.replace(head);
+        let around = self.closed.replace(Closed::Rounds(head));
         self.block(body);
-        self.concurrent = around;
+        self.closed = around;
         self.loops = loops;
         let mut round = self.env.undo(mark);
         leave(&mut round, &name.text, bound, known);

@@ -221,6 +221,7 @@ impl SurfaceLowering<'_> {
                     | StmtKind::IfLet(..)
                     | StmtKind::Match(..)
                     | StmtKind::Try(..)
+                    | StmtKind::Ensure(..)
                     | StmtKind::For(..)
                     | StmtKind::While(..) => {
                         let exits = self.c.exits.stmt(stmt);
@@ -408,6 +409,20 @@ impl SurfaceLowering<'_> {
                 let term = Term::Try { label, body, catches, name: held, handler };
                 let term = self.b.add(term, at);
                 self.branching(term, at, [(1, 0)])
+            }
+            StmtKind::Ensure(body, cleanup) => {
+                // Branches of a `par` run to their end, one after another, and then the first error
+                // counts, as long as it flows to where the `par` is.
+                let taint = self.taint_of_block(body);
+                self.pc = self.pc.join(taint);
+                let body = self.way(Some(body), &[], at, mode, None);
+                let nothing = Mode::Block { outs: [].into(), tagged: false, around: [].into(), binders: 0 };
+                let cleanup = self.way(Some(cleanup), &[], at, &nothing, None);
+                let both = self.b.add(Term::Par(Some(1), vec![body, cleanup]), at);
+                let label = self.label(taint, at);
+                let both = self.b.add(Term::Relabel(label, both), at);
+                let first = self.b.lit(Num::ZERO, at);
+                self.b.add(Term::Index(both, first), at)
             }
             StmtKind::While(condition, max, body) => {
                 let bound =

@@ -123,7 +123,11 @@ pub(super) fn expressions_of(stmt: &Stmt) -> Vec<&Expr> {
         StmtKind::Assert(e, message) => {
             std::iter::once(e).chain(message.iter().flat_map(ast::Template::holes)).collect()
         }
-        StmtKind::Try(..) | StmtKind::Break | StmtKind::Continue | StmtKind::Error(_) => Vec::new(),
+        StmtKind::Try(..)
+        | StmtKind::Ensure(..)
+        | StmtKind::Break
+        | StmtKind::Continue
+        | StmtKind::Error(_) => Vec::new(),
     }
 }
 

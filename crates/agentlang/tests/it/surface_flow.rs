@@ -44,7 +44,7 @@ fn term(text: &str) -> Option<Arc<Code>> {
     Some(module.lower(module.pipeline("p").unwrap()).unwrap_or_else(|d| panic!("{d:?}\n{text}")).into())
 }
 
-/// What is seen of a run.
+/// Observable parts of a run.
 struct Run {
     /// The requests of each branch, with their channels.
     requests: BTreeMap<u64, Vec<(String, Label)>>,
@@ -99,7 +99,7 @@ fn is_stuck(e: &Failure) -> bool {
     matches!(e.code, ErrorCode::NotAFunction | ErrorCode::NoBranch | ErrorCode::Unknown)
 }
 
-/// What the type checker of terms, the bounds and the flow analysis say holds of a run.
+/// The claims of the type checker of terms, of the bounds and of the flow analysis hold of a run.
 fn claims_hold(text: &str, code: &Arc<Code>, run: &mut Run) -> Result<(), TestCaseError> {
     let typing = analysis::types::check(code, None);
     prop_assert!(
@@ -201,7 +201,7 @@ fn nothing_shows(secret: &str, [a, b]: [&mut Run; 2]) -> Result<bool, String> {
     if equal { Ok(true) } else { Err(format!("results: {:?}\n{:?}", a.result, b.result)) }
 }
 
-/// What was tried on a program.
+/// Counts of the cases that were tried.
 #[derive(Debug, Default)]
 struct Tried {
     accepted: u32,

@@ -36,7 +36,7 @@ pub(crate) fn reply(prompt: &str) -> String {
     judged(&n).to_string()
 }
 
-/// What the model makes of a number.
+/// The number that the model replies to a number.
 fn judged(n: &Num) -> Num {
     n.add(n).and_then(|n| n.rem(&Num::from(5))).expect("a number")
 }
@@ -291,6 +291,20 @@ impl Interpreter {
                         self.scoped(&name.text, told, b)?;
                     }
                     other => other?,
+                }
+            }
+            StmtKind::Ensure(body, cleanup) => {
+                let before = self.env.clone();
+                let tried = self.block(body);
+                let after = std::mem::replace(&mut self.env, before);
+                let cleaned = self.block(cleanup);
+                self.env = after;
+                match (tried, cleaned) {
+                    (Err(first @ (Signal::Fail(..) | Signal::Tired)), Err(later)) => {
+                        return Err(first.or(later));
+                    }
+                    (_, Err(later)) => return Err(later),
+                    (tried, Ok(())) => tried?,
                 }
             }
             StmtKind::Assert(e, message) => {
@@ -1104,6 +1118,16 @@ impl Choices<'_> {
         out.push_str("} ");
     }
 
+    /// The block of an `ensure`: it calls, and may fail, but can't be left.
+    fn cleanup(&mut self, depth: u8, out: &mut String) {
+        let mut inner = String::new();
+        self.block(depth + 2, false, &mut inner);
+        if inner.contains("return") {
+            inner = format!("{{ let {} = t({}); }} ", self.var(), self.plain_number());
+        }
+        out.push_str(&inner);
+    }
+
     /// Writes a statement. Returns true if the block ends with it.
     fn stmt(&mut self, depth: u8, in_loop: bool, out: &mut String) -> bool {
         let byte = self.bytes.get(self.at).copied().unwrap_or(0);
@@ -1446,6 +1470,13 @@ impl Choices<'_> {
             13 | 14 => {
                 out.push_str("try ");
                 self.block(depth, in_loop, out);
+                let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+                if byte >= 224 {
+                    self.at += 1;
+                    out.push_str("ensure ");
+                    self.cleanup(depth, out);
+                    return false;
+                }
                 let kind = self.below(4) as usize;
                 out.push_str(["catch m ", "catch s ", "catch error q ", "catch refusal q "][kind]);
                 if kind > 1 {
@@ -1454,6 +1485,11 @@ impl Choices<'_> {
                 self.block(depth, in_loop, out);
                 if kind > 1 {
                     out.push_str("} ");
+                }
+                if self.bytes.get(self.at).is_some_and(|b| *b >= 224) {
+                    self.at += 1;
+                    out.push_str("ensure ");
+                    self.cleanup(depth, out);
                 }
             }
             15 => {
@@ -1934,6 +1970,7 @@ const CONSTRUCTS: &[&str] = &[
     "if let",
     "catch error",
     "catch refusal",
+    "} ensure { ",
     "retries 2 on_fail use a",
 ];
 

@@ -88,7 +88,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: PAR_STATE,
         title: "parallel branches with conflicting state",
         text: "The requests of parallel branches are unordered. If one branch writes a key that another reads or \
-               writes, the result depends on which is faster. Two branches that only read do not conflict.",
+               writes, the result depends on which is faster. Two branches that only read do not conflict, nor do those \
+               of `par[1]`, which run one after another.",
         wrong: "mem (par [remember n 1, recall n]) {n: Num}",
         right: "mem (par [recall n, recall n]) {n: Num}",
     },

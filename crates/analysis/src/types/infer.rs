@@ -315,7 +315,7 @@ impl<'a> Infer<'a> {
                 let ts = items.iter().map(|e| self.infer(code, *e, env, eff)).collect();
                 self.list(code, items, ts)
             }
-            Term::Par(_, items) => {
+            Term::Par(most, items) => {
                 let mut branches = Vec::with_capacity(items.len());
                 let mut ts = Vec::with_capacity(items.len());
                 for e in items {
@@ -324,7 +324,8 @@ impl<'a> Infer<'a> {
                     ts.push(self.infer(code, *e, env, own));
                     branches.push(own);
                 }
-                if branches.len() > 1 {
+                // One after another they may share a key.
+                if branches.len() > 1 && *most != Some(1) {
                     self.pars.push(ParBranches { at, branches });
                 }
                 self.list(code, items, ts)

@@ -151,6 +151,8 @@ fn effects_are_inferred_and_bounded() {
     assert_eq!(t.effects.to_string(), "pure");
     is_wrong("(\\f: Str -> Str. f \"x\") (llm \"p\")", "T007", "llm \"p\"");
     is_wrong("mem (par [remember n 1, recall n]) {n: Num}", "T008", "par [remember n 1, recall n]");
+    is_wrong("mem (par[2] [remember n 1, recall n]) {n: Num}", "T008", "par[2] [remember n 1, recall n]");
+    is_fine("mem (par[1] [remember n 1, recall n]) {n: Num}");
 }
 
 #[test]

@@ -745,6 +745,9 @@ pub enum StmtKind {
     Match(Expr, Vec<Arm>),
     /// `try { … } catch x { … }`
     Try(Block, Catch, Block),
+    /// `try { … } ensure { … }`. With a `catch` between, the first block is that `try` alone, as that of an
+    /// `else if` is.
+    Ensure(Block, Block),
     /// `assert e, "message";`
     Assert(Expr, Option<Template>),
     /// `guard x where e retry n;`

@@ -105,6 +105,7 @@ pub const TABLE: &[Keyword] = &[
     reserved("else", Role::Part, ""),
     row("in", Role::Part, ""),
     reserved("catch", Role::Part, ""),
+    row("ensure", Role::Part, "a block after `try` that runs whether or not that has failed"),
     row("join", Role::Part, "waits for all calls of a `parallel`"),
     row(
         "where",

@@ -483,7 +483,8 @@ impl Parser<'_> {
             "fn" => "a `fn` is declared outside of the pipeline",
             "switch" | "case" => "write `match x { first => { … } _ => { … } }`",
             "raise" | "throw" => "an error is `assert condition, \"message\";`",
-            "except" | "finally" => "write `try { … } catch why { … }`",
+            "except" => "write `try { … } catch why { … }`",
+            "finally" => "write `try { … } ensure { … }`",
             "pass" => "an empty block is `{ }`",
             "print" | "println" | "console" | "printf" => {
                 "nothing is printed: a pipeline returns its result, and a test says what must hold with `assert`"
@@ -2374,6 +2375,15 @@ impl Parser<'_> {
             "try" => {
                 self.bump();
                 let body = self.block("this `try`")?;
+                if self.at_word("finally") {
+                    let d = self.expected("`catch` or `ensure`").help("it is written `ensure { … }`");
+                    self.report(d);
+                    return None;
+                }
+                if self.eat_word("ensure") {
+                    let kind = StmtKind::Ensure(body, self.block("this `ensure`")?);
+                    return Some(Stmt { kind, span: self.since(start) });
+                }
                 self.expect_word("catch", "and a name for the message after the block of `try`")
                     .then_some(())?;
                 // Either word alone is the name of a variable.
@@ -2386,7 +2396,15 @@ impl Parser<'_> {
                     self.bump();
                 }
                 let name = self.name("a name for the message")?;
-                StmtKind::Try(body, Catch { kind, name }, self.block("this `catch`")?)
+                let tried = StmtKind::Try(body, Catch { kind, name }, self.block("this `catch`")?);
+                if self.at_word("ensure") && matches!(self.peek(1).token, Token::Punct("{")) {
+                    let span = self.since(start);
+                    self.bump();
+                    let body = Block { stmts: vec![Stmt { kind: tried, span }], span };
+                    StmtKind::Ensure(body, self.block("this `ensure`")?)
+                } else {
+                    tried
+                }
             }
             "assert" => {
                 self.bump();
@@ -2495,7 +2513,7 @@ impl Parser<'_> {
         out
     }
 
-    /// What stands before the condition of an `if`. `None` after an error.
+    /// The part of an `if` before its condition. `None` after an error.
     fn if_head(&mut self) -> Option<IfHead> {
         if !self.eat_word("let") {
             return Some(IfHead::Plain);

@@ -327,10 +327,10 @@ impl Marks<'_> {
         }
     }
 
-    /// The `else` of an `if`.
+    /// The `else` of an `if`, or the body of an `ensure`.
     fn other(&mut self, block: &Block) {
         match &block.stmts[..] {
-            // `else if`: the block is the inner `if`.
+            // The block is the statement in it: an `else if`.
             [inner] if block.span == inner.span => self.stmt(inner),
             _ => self.block(block),
         }
@@ -394,6 +394,11 @@ impl Marks<'_> {
             StmtKind::Try(body, _, handler) => {
                 self.block(body);
                 self.block(handler);
+            }
+            StmtKind::Ensure(body, cleanup) => {
+                // With a `catch` the body is that `try`.
+                self.other(body);
+                self.block(cleanup);
             }
             StmtKind::Break | StmtKind::Continue | StmtKind::Error(_) => {}
         }

@@ -406,7 +406,8 @@ impl Maker<'_> {
                 }
             }
             7 => {
-                let what = self.one(&["if let y =", "if let Case { a , b : c } =", "if let lib . Case { a } ="]);
+                let what =
+                    self.one(&["if let y =", "if let Case { a , b : c } =", "if let lib . Case { a } ="]);
                 self.put(what);
                 self.expr();
                 self.block();
@@ -449,8 +450,20 @@ impl Maker<'_> {
                 self.token("try");
                 self.block();
                 let kind = self.below(4) as usize;
-                self.put(["catch message", "catch error", "catch error e", "catch refusal e"][kind]);
-                self.block();
+                match self.below(5) {
+                    0 => {
+                        self.token("ensure");
+                        self.block();
+                    }
+                    other => {
+                        self.put(["catch message", "catch error", "catch error e", "catch refusal e"][kind]);
+                        self.block();
+                        if other == 1 {
+                            self.token("ensure");
+                            self.block();
+                        }
+                    }
+                }
             }
             13 => {
                 self.token("assert");
