@@ -80,7 +80,8 @@ export function ran(dir, approvals = "leave") {
 
 export function runs(dir) {
   const { stdout } = command(dir, ["runs", "list", "--journal", "j", "--format", "json"]);
-  return stdout.trim().split("\n").map((line) => JSON.parse(line));
+  // Before the first run there is a journal without any.
+  return stdout.split("\n").filter(Boolean).map((line) => JSON.parse(line));
 }
 
 /** Begins a process of the command; gives it with its first line. */
