@@ -51,6 +51,7 @@ mod modules;
 pub mod names;
 mod names_used;
 mod overlay;
+mod signatures;
 mod sources;
 mod stmt;
 mod symbolic;
@@ -65,6 +66,9 @@ pub use imports::Imported;
 pub use literals::{CALLED, RUN_BY_TOOL};
 pub use modules::{MAX_STEPS, Modules};
 pub use names_used::KeyedRead;
+pub use signatures::{
+    DataClass, Hint, HintedFunction, HintedParam, Instances, Reason, RecordField, Signatures,
+};
 pub use sources::{Source, Sources};
 pub use symbolic::{Condition, Trace};
 pub use uses::{CallUse, ImportUse, NameUse, Target, Uses};

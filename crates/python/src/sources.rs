@@ -290,7 +290,6 @@ impl Sources {
     /// The module that an import names, `level` dots before the name. Without dots, the nearest folder
     /// upwards that has it.
     pub(crate) fn import(&self, from: usize, level: u32, name: &str) -> Option<usize> {
-        const MAX_PARENTS: usize = 12;
         let source = self.get(from)?;
         // A module that is started imports no other copy of itself either.
         let other = |m: &usize| self.get(*m).is_some_and(|s| s.path != source.path);
@@ -299,33 +298,72 @@ impl Sources {
             return None;
         }
         let path = name.replace('.', "/");
-        let mut folder = source.folder();
-        if level > 0 {
-            for _ in 1..level {
-                folder = parent(folder)?;
-            }
-            return self.find(folder, &path).filter(|m| other(m) || path.is_empty());
-        }
-        if path.is_empty() {
-            return None;
-        }
-        for _ in 0..MAX_PARENTS {
-            let found = self.find(folder, &path).or_else(|| self.find(&join_path(folder, "src"), &path));
-            if let Some(found) = found.filter(other) {
-                return Some(found);
-            }
-            folder = parent(folder)?;
-        }
-        None
+        let fits = |m: &usize| other(m) || level > 0 && path.is_empty();
+        places(source.folder(), level, &path).find_map(|folder| self.find(&folder, &path).filter(fits))
+    }
+
+    /// Paths of modules that run when a module is imported: of its package, and for each name that it
+    /// imports where that is looked for in the project, nearest first.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// let mut sources = python::Sources::new();
+    /// let main = sources.add(FileId(0), "app/main.py", "from .models import A\n".into());
+    /// let sought = sources.sought(main);
+    /// assert_eq!(sought[0], ["app/__init__.py"]);
+    /// assert_eq!(sought[2], ["app/models.py", "app/models/__init__.py"]);
+    /// ```
+    pub fn sought(&self, module: usize) -> Vec<Vec<String>> {
+        let Some(source) = self.get(module) else { return Vec::new() };
+        let of = |(level, name): (u32, String)| {
+            let path = name.replace('.', "/");
+            let of_folder = |folder: String| paths(&folder, &path).into_iter().flatten().collect::<Vec<_>>();
+            places(source.folder(), level, &path).flat_map(of_folder).collect()
+        };
+        let named = source.imported().iter().flat_map(|i| {
+            // `from . import a` imports the package, too.
+            let package = (i.level > 0).then(String::new);
+            // Of `a.b` first the package `a`.
+            let packages = i.module.match_indices('.').map(|(at, _)| i.module[..at].to_string());
+            let all = package.into_iter().chain(packages).chain(i.qualified());
+            all.map(|name| (i.level, name)).collect::<Vec<_>>()
+        });
+        let own = vec![join_path(source.folder(), "__init__.py")];
+        std::iter::once(own).chain(named.map(of)).collect()
     }
 
     fn find(&self, folder: &str, path: &str) -> Option<usize> {
         #[cfg(test)]
         SEARCHES.with(|n| n.set(n.get() + 1));
-        let base = join_path(folder, path);
-        let module = (!path.is_empty()).then(|| self.at(&format!("{base}.py"))).flatten();
-        module.or_else(|| self.at(&join_path(&base, "__init__.py")))
+        paths(folder, path).into_iter().flatten().find_map(|path| self.at(&path))
     }
+}
+
+/// The file of a module in a folder, and that of a package.
+fn paths(folder: &str, path: &str) -> [Option<String>; 2] {
+    let base = join_path(folder, path);
+    [(!path.is_empty()).then(|| format!("{base}.py")), Some(join_path(&base, "__init__.py"))]
+}
+
+/// The folders in which an import with `level` dots before its name is looked for, nearest first.
+fn places(folder: &str, level: u32, path: &str) -> impl Iterator<Item = String> {
+    const MAX_PARENTS: usize = 12;
+    let mut first = Some(folder);
+    for _ in 1..level {
+        first = first.and_then(parent);
+    }
+    let most = match (level, path.is_empty()) {
+        (0, true) => 0,
+        (0, false) => MAX_PARENTS,
+        _ => 1,
+    };
+    let folders: Vec<&str> = std::iter::successors(first, |f| parent(f)).take(most).collect();
+    let each = folders.into_iter().flat_map(move |folder| {
+        let sources = (level == 0).then(|| join_path(folder, "src"));
+        std::iter::once(folder.to_string()).chain(sources)
+    });
+    each.collect::<Vec<_>>().into_iter()
 }
 
 fn join_path(folder: &str, path: &str) -> String {

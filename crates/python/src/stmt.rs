@@ -1375,7 +1375,7 @@ impl<'a> World<'a> {
 }
 
 /// Returns the docstring of a body.
-fn documentation(body: &[Stmt]) -> Option<Arc<str>> {
+pub(crate) fn documentation(body: &[Stmt]) -> Option<Arc<str>> {
     match body.first()? {
         Stmt::Expr(s) => match &*s.value {
             Expr::StringLiteral(s) => Some(s.value.to_str().trim().into()),
