@@ -129,7 +129,7 @@ module.exports = grammar({
     use: ($) =>
       seq(
         'use',
-        optional(field("kind", 'mcp')),
+        optional(field("kind", choice('mcp', 'python'))),
         field("path", $.string),
         optional(choice(seq('as', field("name", $.identifier)), seq("{", list($.used_name), "}"))),
         ";",
@@ -292,6 +292,7 @@ module.exports = grammar({
               seq('builtin', $.string),
               seq('http', field("method", $.identifier), $.template),
               seq('mcp', $.string, optional($.string)),
+              seq('python', $.string, $.string),
             ),
             optional(";"),
           ),

@@ -364,7 +364,7 @@ IMPORT_CYCLE "A084" "files that import each other"
 "-- a.agent\nuse \"b.agent\";\nuse \"c.agent\";\n-- b.agent\nuse \"c.agent\";\n-- c.agent\nenum Tone { warm, cold }"
 
 NOT_IMPORTED "A085" "a file that can't be imported"
-"The path after `use` is relative to the folder of the file in which it stands. Everything that the file declares becomes part of the program, except its tests. After `use mcp` stands the name of a server, whose tools `entail.lock` has. After `use crew`, `use agent`, `use graph` and `use workflow` the path is that of a configuration of another framework, and the parameters are its inputs."
+"The path after `use` is relative to the folder of the file in which it stands. Everything that the file declares becomes part of the program, except its tests. After `use mcp` stands the name of a server, whose tools `entail.lock` has, and after `use python` the path of a module. After `use crew`, `use agent`, `use graph` and `use workflow` the path is that of a configuration of another framework, and the parameters are its inputs."
 "use \"nowhere.agent\";"
 "-- a.agent\nuse \"types.agent\";\ntask t() -> Tone {}\n-- types.agent\nenum Tone { warm, cold }"
 
@@ -491,6 +491,11 @@ EXTRA_FIELD "A115" "a field that the declared type does not have"
 "The record stands where a type is declared that has no such field. So nobody can read the field there, and a field of another name may be missing. This is a warning: a record with more fields is a subtype."
 "type Order = Obj{id: String, note: Option[String]};\npipeline p() -> Order { return { id: \"7\", nota: \"soon\" }; }"
 "type Order = Obj{id: String, note: Option[String]};\npipeline p() -> Order { return { id: \"7\", note: \"soon\" }; }"
+
+NO_TOOL "A116" "a function of Python that can't be a tool"
+"`use python \"tools.py\"` makes tools of the public functions of a module. Each of their parameters has an annotation that is a type of the language: `int`, `float`, `str`, `bool`, a list, a `dict` of texts, `Optional`, `Literal`, an `Enum`, or a `TypedDict`, dataclass or model of Pydantic with such fields. Any other function is an error where a program names it."
+"-- a.agent\nuse python \"tools.py\" { look_up };\npipeline p() -> Any { let found = look_up(\"tea\"); return found; }\n-- tools.py\ndef look_up(text): ..."
+"-- a.agent\nuse python \"tools.py\" { look_up };\npipeline p() -> Any { let found = look_up(\"tea\"); return found; }\n-- tools.py\ndef look_up(text: str): ..."
 }
 
 /// Returns true for a code that says that there is nothing of a name.

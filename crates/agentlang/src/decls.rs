@@ -978,7 +978,11 @@ fn check_body(c: &ast::Callable, kind: CallableKind, out: &mut Vec<Diagnostic>) 
             out.push(wrong("is a tool and can't have a prompt", "declare it as `task … by agent`"));
         }
         (
-            BodyKind::Exec(_) | BodyKind::Builtin(_) | BodyKind::Http(..) | BodyKind::Mcp(..),
+            BodyKind::Exec(_)
+            | BodyKind::Builtin(_)
+            | BodyKind::Http(..)
+            | BodyKind::Mcp(..)
+            | BodyKind::Python(..),
             CallableKind::AgentTask,
         ) => {
             let mut d = wrong(

@@ -11,7 +11,7 @@ use diagnostics::{Diagnostic, FileId, Span};
 use frontend_kit::{Unit, UnitKind};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use syntax::agent::ast::{Comment, Import, Item, Program, Use, UseSource, UsedNames};
+use syntax::agent::ast::{BodyKind, Comment, Import, Item, Program, Use, UseSource, UsedNames};
 
 /// Maximum number of files of a program.
 const MAX_FILES: usize = 1_000;
@@ -37,6 +37,23 @@ pub trait Loader {
         })
     }
 
+    /// The functions of a module of Python as declarations of tools.
+    ///
+    /// # Errors
+    /// There is no such module, or Python is not read here.
+    fn python(&mut self, _from: FileId, _path: &str) -> Result<PythonModule, NotImported> {
+        Err(NotImported {
+            why: "modules of Python are not read here".into(),
+            help: "declare its tools: `tool name(…) -> Type { python \"tools.py\" \"name\" }`".into(),
+        })
+    }
+
+    /// A path of a file that is not imported, as written in the file `from`, relative to where the program
+    /// is run.
+    fn path(&self, _from: FileId, path: &str) -> String {
+        path.into()
+    }
+
     /// Returns the units of the configuration at `path`, as written in the file `from`. The first one is the
     /// main unit, if the configuration names one. A path may be that of a folder.
     ///
@@ -54,6 +71,30 @@ pub struct NotImported {
     pub why: String,
     /// The remedy.
     pub help: String,
+}
+
+/// The functions of a module of Python.
+#[derive(Clone, Debug)]
+pub struct PythonModule {
+    /// Number of the declarations, the same each time. It is not that of the module.
+    pub file: FileId,
+    /// A file of the language that declares a tool for each function that can be one.
+    pub text: Arc<str>,
+    /// The other functions.
+    pub withheld: Vec<WithheldFunction>,
+}
+
+/// A function that can't be a tool. That is an error only where a program names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithheldFunction {
+    /// Its name.
+    pub name: String,
+    /// The reason, for a message: ``its parameter `x` has no type``.
+    pub why: String,
+    /// The remedy.
+    pub help: String,
+    /// Place of the reason in the module.
+    pub at: Span,
 }
 
 /// A loader for programs of one file.
@@ -145,7 +186,8 @@ pub(super) fn collect(
     let mut files = Files::default();
     let mut items = Vec::new();
     let (mut order, mut links) = (vec![file], Vec::new());
-    let (main, whole) = open(file, text.into(), &mut files, out);
+    let (main, whole) = open(file, text.into(), loader, &mut files, out);
+    let mut withheld = HashMap::new();
     let mut path = vec![main];
     while let Some(top) = path.last_mut() {
         let Some(import) = top.uses.get(top.next).cloned() else {
@@ -174,13 +216,14 @@ pub(super) fn collect(
                 out.push(d.help(why.help));
                 links.push(Link { from, to: None, import });
             }
-            Ok((found, text)) => {
+            Ok(Loaded { file: found, text, functions }) => {
+                withheld.entry(found).or_insert(functions);
                 links.push(Link { from, to: Some(found), import });
                 if let Some(at) = path.iter().position(|f| f.file == found) {
                     cycle(&path[at..], out);
                 } else if !files.0.contains_key(&found) {
                     order.push(found);
-                    path.push(open(found, text, &mut files, out).0);
+                    path.push(open(found, text, loader, &mut files, out).0);
                 }
             }
         }
@@ -205,16 +248,27 @@ pub(super) fn collect(
         }
     }
     let mut program = Program { items, unread: Vec::new(), comments: Vec::new(), span: whole };
-    files.2 = scopes::resolve(&mut program, &order, links, out);
+    files.2 = scopes::resolve(&mut program, &order, links, withheld, out);
     (program, files)
 }
 
 /// The file that an import is of.
-fn read(import: &Use, from: FileId, loader: &mut dyn Loader) -> Result<(FileId, Arc<str>), NotImported> {
+struct Loaded {
+    file: FileId,
+    text: Arc<str>,
+    /// Functions of a module that are no tools.
+    functions: Vec<WithheldFunction>,
+}
+
+fn read(import: &Use, from: FileId, loader: &mut dyn Loader) -> Result<Loaded, NotImported> {
     let path = &import.path.value;
     let because = |why: String, help: &str| NotImported { why, help: help.into() };
-    match import.source {
+    let loaded = match import.source {
         UseSource::Server => loader.server(from, path),
+        UseSource::Python => {
+            let PythonModule { file, text, withheld } = loader.python(from, path)?;
+            return Ok(Loaded { file, text, functions: withheld });
+        }
         UseSource::File => match library::load(path) {
             Some(own) => own
                 .map(|(file, text)| (file, text.into()))
@@ -223,7 +277,8 @@ fn read(import: &Use, from: FileId, loader: &mut dyn Loader) -> Result<(FileId, 
                 .load(from, path)
                 .map_err(|why| because(why, "the path is relative to the folder of this file")),
         },
-    }
+    };
+    loaded.map(|(file, text)| Loaded { file, text, functions: Vec::new() })
 }
 
 /// Returns whether two imports of one file say the same of its names.
@@ -266,9 +321,22 @@ fn choose(import: &Import, units: Vec<Unit>) -> Result<Unit, String> {
     }
 }
 
-fn open(file: FileId, text: Arc<str>, files: &mut Files, out: &mut Vec<Diagnostic>) -> (Open, Span) {
-    let (program, found) = syntax::agent::parse(file, &text);
+fn open(
+    file: FileId,
+    text: Arc<str>,
+    loader: &dyn Loader,
+    files: &mut Files,
+    out: &mut Vec<Diagnostic>,
+) -> (Open, Span) {
+    let (mut program, found) = syntax::agent::parse(file, &text);
     out.extend(found);
+    for item in &mut program.items {
+        if let Item::Tool(c) | Item::Task(c) = item
+            && let BodyKind::Python(module, _) = &mut c.body.kind
+        {
+            module.value = loader.path(file, &module.value);
+        }
+    }
     let mut uses: Vec<Use> = Vec::new();
     let mut seen = HashSet::new();
     for item in &program.items {

@@ -41,7 +41,7 @@ use syntax::agent::ast::{Item, Program};
 
 pub use branches::{BranchId, ProgramBranch, TermBranches};
 pub use decls::{Budget, DEFAULT_MAX_STEPS};
-pub use files::{Loader, NoFiles, NotImported};
+pub use files::{Loader, NoFiles, NotImported, PythonModule, WithheldFunction};
 pub use functions::{function_names, function_signature};
 pub use library::library_text;
 pub use mocks::{Answer, Attack, ExpectKind, Expectation, Mock, SnapshotPoint, TestPlan};

@@ -10,7 +10,8 @@
 
 use super::check::{duplicate, removal, suggest};
 use super::codes;
-use super::functions::higher;
+use super::files::WithheldFunction;
+use super::functions::{function_names, higher};
 use super::predicate;
 use super::workflow::REVIEW;
 use diagnostics::{Diagnostic, FileId, Span, clip, nearest};
@@ -133,6 +134,8 @@ pub(super) struct Scopes {
     reported: HashSet<Span>,
     /// The group of each prefix.
     prefixes: HashMap<String, usize>,
+    /// Functions of modules of Python that are no tools, by the file of the declarations of the others.
+    withheld: HashMap<FileId, Vec<WithheldFunction>>,
 }
 
 impl Scopes {
@@ -154,6 +157,27 @@ impl Scopes {
             let at = self.own.get(f)?.get(&key)?;
             Some((self.groups.get(self.group(*f))?.full(name), *at))
         })
+    }
+
+    /// The function of Python of a name that a file would make known, if it could be a tool.
+    fn withheld(&self, file: FileId, name: &str) -> Option<&WithheldFunction> {
+        let files = self.closures.get(&file)?;
+        files.iter().filter_map(|f| self.withheld.get(f)).flatten().find(|f| f.name == name)
+    }
+
+    /// The function of Python that a plain name of a file would mean, if it could be a tool.
+    fn plain_withheld(&self, file: FileId, kinds: &[Kind], name: &str) -> Option<&WithheldFunction> {
+        if self.withheld.is_empty() || !kinds.contains(&Kind::Tool) || function_names().any(|f| f == name) {
+            return None;
+        }
+        let scope = self.scopes.get(&file)?;
+        let names = &self.groups.get(scope.group)?.names;
+        if kinds.iter().any(|kind| names.contains_key(&(*kind, name.to_string()))) {
+            return None;
+        }
+        let is_known = |f: &FileId| self.group(*f) == scope.group || scope.open.contains(f);
+        let modules = self.withheld.iter().filter(|(f, _)| is_known(f));
+        modules.flat_map(|(_, all)| all).find(|f| f.name == name)
     }
 
     /// The names of a kind that a file makes known.
@@ -286,9 +310,10 @@ pub(super) fn resolve(
     program: &mut Program,
     order: &[FileId],
     links: Vec<Link>,
+    withheld: HashMap<FileId, Vec<WithheldFunction>>,
     out: &mut Vec<Diagnostic>,
 ) -> Scopes {
-    let mut scopes = Scopes::default();
+    let mut scopes = Scopes { withheld, ..Scopes::default() };
     for item in &mut program.items {
         let file = item.span().file;
         for (kind, name) in declares(item) {
@@ -451,8 +476,13 @@ impl Scopes {
             self.faulty.insert(local.span);
         }
         if let (true, Some(to)) = (found.is_empty(), link.to) {
-            let known = self.exports(to, &Kind::ALL);
-            out.push(not_declared(&link.import.path, "", &name.text, name.span, &known, ""));
+            out.push(match self.withheld(to, &name.text) {
+                Some(function) => no_tool(function, name.span),
+                None => {
+                    let known = self.exports(to, &Kind::ALL);
+                    not_declared(&link.import.path, "", &name.text, name.span, &known, "")
+                }
+            });
         }
         let Some(scope) = self.scopes.get(&link.from) else { return };
         if let Some(first) = scope.taken.get(&local.text) {
@@ -502,6 +532,13 @@ fn not_declared(
             d.help(format!("it declares {}{more}", names.join(", ")))
         }
     }
+}
+
+/// The report of a function of Python that a program names, and that can't be a tool.
+fn no_tool(function: &WithheldFunction, at: Span) -> Diagnostic {
+    let WithheldFunction { name, why, help, at: place } = function;
+    let d = Diagnostic::error(codes::NO_TOOL, format!("`{name}` can't be a tool: {why}"), at);
+    d.remark(*place, "here").help(help)
 }
 
 /// Warns of what is imported and not used.
@@ -567,6 +604,9 @@ impl Names<'_> {
                     let import = taken.local.span;
                     self.used.insert(import);
                     self.said.insert(at);
+                } else if let Some(function) = self.scopes.plain_withheld(self.file, kinds, name) {
+                    self.out.push(no_tool(function, at));
+                    self.said.insert(at);
                 }
                 None
             }
@@ -601,6 +641,11 @@ impl Names<'_> {
         };
         if let Some((full, _)) = kinds.iter().find_map(|kind| scopes.exported(file, *kind, name)) {
             return Some(full);
+        }
+        if let Some(function) = scopes.withheld(file, name) {
+            self.out.push(no_tool(function, at));
+            self.said.insert(at);
+            return None;
         }
         let known = scopes.exports(file, kinds);
         let other = Kind::ALL.iter().find_map(|kind| Some((kind, scopes.exported(file, *kind, name)?)));
@@ -760,6 +805,7 @@ impl Names<'_> {
             | BodyKind::Empty
             | BodyKind::Builtin(_)
             | BodyKind::Mcp(..)
+            | BodyKind::Python(..)
             | BodyKind::Error => {}
         }
     }

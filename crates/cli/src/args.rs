@@ -162,7 +162,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
     Tools(ToolsArgs),
-    /// Write what MCP servers offer to `entail.lock`.
+    /// Write what MCP servers offer, and modules of Python, to `entail.lock`.
     Lock(LockArgs),
     /// Write a first policy file for the tools of a program.
     Policy(PolicyArgs),
@@ -454,11 +454,13 @@ pub struct ToolsArgs {
 #[command(after_help = "\
 Examples:
   entail lock                          asks the servers of `entail.toml` that are not in `entail.lock` yet
-  entail lock --update library         asks this one again, and shows what has changed")]
+  entail lock --update library         asks this one again, and shows what has changed
+  entail lock desk.agent               locks the modules of Python that the program imports")]
 pub struct LockArgs {
-    /// Servers; all of the settings if none is named.
-    pub servers: Vec<String>,
-    /// Ask servers again that are locked.
+    /// Servers, modules of Python (`.py`), and programs (`.agent`) whose modules are locked; without any, all
+    /// servers of the settings and all modules that are locked.
+    pub names: Vec<String>,
+    /// Lock again what is locked.
     #[arg(long)]
     pub update: bool,
 }

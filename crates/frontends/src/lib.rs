@@ -57,11 +57,13 @@ mod semantic_kernel;
 mod smolagents;
 mod solace;
 mod swe_agent;
+mod tool_module;
 mod watsonx;
 
 pub use agentspec::NO_BOUND as AGENT_SPEC_BOUND;
 pub use functions::function_tools;
 pub use registry::{FRONTENDS, compile, recognize};
+pub use tool_module::{Declared, ToolModule, tool_module, with_imports};
 
 #[cfg(test)]
 mod tests;

@@ -514,7 +514,7 @@ pub(crate) fn handler(world: &World<'_>, module: usize, name: &str) -> Option<Da
 }
 
 /// Returns a docstring up to its list of parameters.
-fn summary(doc: &str) -> &str {
+pub(crate) fn summary(doc: &str) -> &str {
     let stops = [
         "\nArgs:",
         "\n    Args:",

@@ -1,6 +1,8 @@
 //! Findings in a document, through the functions of `entail check` and `entail lint`.
 
-use agentlang::{EntryKind, Loader, Module, NoFiles, NotImported};
+use crate::Location;
+use crate::workspace::range_of;
+use agentlang::{EntryKind, Loader, Module, NoFiles, NotImported, PythonModule, WithheldFunction};
 use analysis::cost::{self, Interval};
 use core_ir::Code;
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
@@ -35,6 +37,11 @@ pub trait Host {
     /// Nothing is known of the server.
     fn server(&self, _folder: &Path, _name: &str) -> Result<Arc<str>, NotImported> {
         NoFiles.server(FileId(0), "").map(|(_, text)| text)
+    }
+
+    /// The folder in which the project of a module of Python begins; `None` if all files are of one.
+    fn project(&self, _module: &Path) -> Option<PathBuf> {
+        None
     }
 
     /// Returns the definitions of the configuration at a path; the first is what it is for. The path may lead
@@ -100,7 +107,16 @@ struct Imports<'a> {
     sources: &'a mut Sources,
     open: &'a HashMap<PathBuf, Arc<str>>,
     known: HashMap<PathBuf, FileId>,
+    modules: HashMap<PathBuf, (FileId, PythonFile)>,
     around: &'a dyn Host,
+}
+
+/// A module of Python as declarations of tools.
+#[derive(Clone)]
+pub(crate) struct PythonFile {
+    pub(crate) text: Arc<str>,
+    withheld: Vec<WithheldFunction>,
+    declared: Vec<frontends::Declared>,
 }
 
 impl Imports<'_> {
@@ -108,6 +124,47 @@ impl Imports<'_> {
     fn place(&self, from: FileId, path: &str) -> PathBuf {
         let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
         folder_of(&importing).join(path)
+    }
+
+    fn text(&self, place: &Path) -> Option<Arc<str>> {
+        self.open.get(place).cloned().or_else(|| self.around.read(place))
+    }
+
+    /// The module of Python at a path.
+    fn module(&mut self, from: FileId, path: &str) -> Result<&(FileId, PythonFile), NotImported> {
+        let because = |why: &str, help: &str| NotImported { why: why.into(), help: help.into() };
+        if !cfg!(feature = "python_tools") {
+            return Err(because("modules of Python are not read here", "run `entail check`"));
+        }
+        let place = self
+            .around
+            .resolve(&self.place(from, path))
+            .ok_or_else(|| because("no such file", "the path is relative to the folder of this file"))?;
+        if !self.modules.contains_key(&place) {
+            let text = self.text(&place).ok_or_else(|| because("it can't be read", "repair the file"))?;
+            let shown = place.display().to_string();
+            let file = self.sources.add(shown.as_str(), text.clone());
+            let root = self.around.project(&place);
+            let (modules, main) = frontends::with_imports(file, &shown, text, |path| {
+                let place = self.around.resolve(Path::new(path))?;
+                let is_own = root.as_ref().is_none_or(|root| place.starts_with(root));
+                let text = self.text(&place).filter(|_| is_own)?;
+                Some((self.sources.add(place.display().to_string(), text.clone()), text))
+            });
+            let tools = frontends::tool_module(&modules, main, path)
+                .map_err(|why| because(&why, "repair the module"))?;
+            let withheld = tools.withheld.into_iter().map(|(name, reason)| WithheldFunction {
+                name,
+                why: reason.why,
+                help: reason.help,
+                at: reason.at,
+            });
+            let text: Arc<str> = tools.text.into();
+            let id = self.sources.add(format!("python:{shown}"), text.clone());
+            let module = PythonFile { text, withheld: withheld.collect(), declared: tools.declared };
+            self.modules.insert(place.clone(), (id, module));
+        }
+        Ok(&self.modules[&place])
     }
 }
 
@@ -133,15 +190,17 @@ impl Loader for Imports<'_> {
         Ok((id, text))
     }
 
+    fn python(&mut self, from: FileId, path: &str) -> Result<PythonModule, NotImported> {
+        let (file, PythonFile { text, withheld, .. }) = self.module(from, path)?;
+        Ok(PythonModule { file: *file, text: text.clone(), withheld: withheld.clone() })
+    }
+
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
         let place = self.around.resolve(&self.place(from, path)).ok_or("no such file")?;
         if let Some(id) = self.known.get(&place) {
             return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));
         }
-        let text: Arc<str> = match self.open.get(&place) {
-            Some(text) => text.clone(),
-            None => self.around.read(&place).ok_or("it can't be read")?,
-        };
+        let text = self.text(&place).ok_or("it can't be read")?;
         let id = self.sources.add(place.display().to_string(), text.clone());
         self.known.insert(place, id);
         Ok((id, text))
@@ -158,13 +217,34 @@ pub(crate) fn used(
 ) -> Vec<Arc<str>> {
     let mut sources = Sources::new();
     let id = sources.add(path, text.clone());
-    let mut imports = Imports { sources: &mut sources, open, known: HashMap::new(), around };
+    let mut imports =
+        Imports { sources: &mut sources, open, known: HashMap::new(), modules: HashMap::new(), around };
     let read = |u: &&Use| match (u.source, agentlang::library_text(&u.path.value)) {
+        (UseSource::Python, _) => imports.module(id, &u.path.value).ok().map(|(_, m)| m.text.clone()),
         (UseSource::Server, _) => imports.server(id, &u.path.value).ok().map(|(_, text)| text),
         (UseSource::File, Some(text)) => Some(text.into()),
         (UseSource::File, None) => imports.load(id, &u.path.value).ok().map(|(_, text)| text),
     };
     uses.iter().filter_map(read).collect()
+}
+
+/// The declaration of a name that a document imports from a module of Python, with its place there.
+pub(crate) fn declared_in_python(
+    path: &str,
+    text: &Arc<str>,
+    (import, name): (&Use, &str),
+    open: &HashMap<PathBuf, Arc<str>>,
+    around: &dyn Host,
+) -> Option<(PythonFile, Location)> {
+    let mut sources = Sources::new();
+    let id = sources.add(path, text.clone());
+    let mut imports =
+        Imports { sources: &mut sources, open, known: HashMap::new(), modules: HashMap::new(), around };
+    let module = imports.module(id, &import.path.value).ok()?.1.clone();
+    let at = module.declared.iter().find(|d| d.name == name)?.at;
+    let source = sources.get(at.file)?;
+    let place = Location { path: source.path.clone(), text: source.text.clone(), range: range_of(at) };
+    Some((module, place))
 }
 
 /// Static knowledge about a pipeline.
@@ -210,7 +290,7 @@ pub(crate) fn analyze(
     let found = match Language::of(path) {
         Language::Agent => {
             let known = around.resolve(Path::new(path)).map(|p| (p, id)).into_iter().collect();
-            let mut imports = Imports { sources: &mut sources, open, known, around };
+            let mut imports = Imports { sources: &mut sources, open, known, modules: HashMap::new(), around };
             let (read, mut found) = agentlang::check_files(id, text, &mut imports);
             module = read;
             if let Some(module) = &mut module {

@@ -18,7 +18,7 @@ use python::names::Role;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
-use syntax::agent::ast::{Item, StrLit, UsedNames};
+use syntax::agent::ast::{Item, StrLit, UseSource, UsedNames};
 
 /// A file with its text, as the editor has it or as it lies on the disk.
 pub(crate) type Text = (String, Arc<str>);
@@ -381,6 +381,7 @@ impl Programs {
             }
             for item in syntax::agent::parse(MAIN, t).0.items {
                 if let Item::Use(u) = item
+                    && u.source == UseSource::File
                     && let Some(to) = paths.get(&joined(p, &u.path.value))
                 {
                     edges.push(Edge { from, to: *to, names: u.names });

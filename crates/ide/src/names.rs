@@ -442,7 +442,11 @@ impl Walk {
         match &c.body.kind {
             BodyKind::Prompt(t) | BodyKind::Http(_, t) => self.template(t),
             BodyKind::Exec(words) => words.iter().for_each(|t| self.template(t)),
-            BodyKind::Empty | BodyKind::Builtin(_) | BodyKind::Mcp(..) | BodyKind::Error => {}
+            BodyKind::Empty
+            | BodyKind::Builtin(_)
+            | BodyKind::Mcp(..)
+            | BodyKind::Python(..)
+            | BodyKind::Error => {}
         }
     }
 

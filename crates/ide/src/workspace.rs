@@ -1,6 +1,8 @@
 //! The open documents, and the queries about them.
 
-use crate::analysis::{Analysis, Host, Language, Options, Programs, analyze, used};
+use crate::analysis::{
+    Analysis, Host, Language, Options, Programs, PythonFile, analyze, declared_in_python, used,
+};
 use crate::calls;
 use crate::config_symbols;
 use crate::cross_file::{self, Place, SameName, Text};
@@ -14,7 +16,7 @@ use diagnostics::{Applicability, Diagnostic, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use syntax::agent::ast::{Item, Program, Use, UsedNames};
+use syntax::agent::ast::{Item, Program, Use, UseSource, UsedName, UsedNames};
 use syntax::agent::keywords::{self, Role};
 
 /// The most declarations that one search finds.
@@ -149,6 +151,9 @@ impl Workspace {
             return Some(Hover { markdown: all.join("\n\n"), range: None });
         }
         if let Some(here) = view.at(offset) {
+            if let Some(hover) = self.hover_python(&view, offset) {
+                return Some(hover);
+            }
             let Some(declared) = view.declaration(offset) else { return self.hover_across(&view, offset) };
             let mut markdown = format!("```agent\n{}\n```", view.header(declared));
             if let Some(bound) =
@@ -178,6 +183,44 @@ impl Workspace {
         let other = View::new(path, text);
         let header = other.header(other.at(declared.start)?);
         Some(Hover { markdown: format!("```agent\n{header}\n```"), range: Some(here.start..here.end) })
+    }
+
+    /// The declaration, in a module of Python, of the name at a place.
+    fn in_python(&self, view: &View<'_>, offset: usize) -> Option<(String, PythonFile, Location)> {
+        let here = view.at(offset)?;
+        let uses = view.program.iter().flat_map(|p| &p.items).filter_map(|item| match item {
+            Item::Use(u) if u.source == UseSource::Python => Some(u),
+            _ => None,
+        });
+        let open = self.unsaved();
+        uses.into_iter().find_map(|import| {
+            let name = match (&import.names, &here.behind) {
+                (UsedNames::Behind(name), Some(behind)) if name.text == *behind => here.text.as_str(),
+                (UsedNames::These(names), None) => {
+                    let is_it = |n: &&UsedName| {
+                        n.name.span == here.span || n.local().text == here.text && here.kind != Kind::Taken
+                    };
+                    names.iter().find(is_it)?.name.text.as_str()
+                }
+                (UsedNames::All, None) if view.declaration(offset).is_none() => here.text.as_str(),
+                _ => return None,
+            };
+            let import = (import, name);
+            let (module, place) = declared_in_python(view.path, view.text, import, &open, &*self.around)?;
+            Some((name.to_string(), module, place))
+        })
+    }
+
+    /// The head of a declaration that a module of Python became.
+    fn hover_python(&self, view: &View<'_>, offset: usize) -> Option<Hover> {
+        let range = range_of(view.at(offset)?.span);
+        let (name, module, place) = self.in_python(view, offset)?;
+        let declared = View::new(view.path, &module.text);
+        let of = declared.names.iter().flat_map(|n| &n.all).find(|o| o.declares && o.text == name)?;
+        let file = place.path.rsplit('/').next().unwrap_or(&place.path);
+        let markdown =
+            format!("```agent\n{}\n```\n\nFrom `{}`.", declared.header(of), diagnostics::clip(file));
+        Some(Hover { markdown, range: Some(range) })
     }
 
     /// Names of an imported file: behind its name, or in the braces of the import. `None` elsewhere.
@@ -240,6 +283,9 @@ impl Workspace {
                 return location(&files, file, 0..0).into_iter().collect();
             }
         }
+        if let Some((_, _, place)) = self.in_python(&view, offset) {
+            return vec![place];
+        }
         let Some((files, same)) = self.across(&view, offset) else {
             return view.declaration(offset).map(|o| view.location(o.span)).into_iter().collect();
         };
@@ -276,6 +322,9 @@ impl Workspace {
     /// The name at a place with its range, if it can be changed.
     pub fn renamable(&self, path: &str, offset: usize) -> Option<(Range, String)> {
         let view = self.view(path)?;
+        if self.in_python(&view, offset).is_some() {
+            return None;
+        }
         if let Some((_, SameName { name, places, here, fixed: None, .. })) = self.across(&view, offset) {
             let at = places.get(here)?;
             return Some((at.start..at.end, name));
@@ -290,6 +339,9 @@ impl Workspace {
     /// There is nothing to rename, it can't be renamed, or the new name is invalid.
     pub fn rename(&self, path: &str, offset: usize, to: &str) -> Result<Vec<FileEdits>, QueryError> {
         let Some(view) = self.view(path) else { return Ok(Vec::new()) };
+        if self.in_python(&view, offset).is_some() {
+            return Err(QueryError::Refused("it is a name of a module of Python".into()));
+        }
         match self.across(&view, offset) {
             Some((files, same)) => rename_across(&files, &same, to),
             None => view.rename(offset, to).map(|edits| vec![edits]),

@@ -73,6 +73,8 @@ pub mod policy;
 pub mod preflight;
 pub mod program;
 pub mod project_files;
+#[cfg(feature = "frameworks")]
+pub mod python_file;
 pub mod quarantine;
 #[cfg(feature = "plans")]
 mod remarks;

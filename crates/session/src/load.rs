@@ -6,10 +6,14 @@ use crate::packages::versions;
 use crate::planning::{PlanText, Toolset};
 use crate::policy;
 use crate::project_files::{around, root_of};
+#[cfg(feature = "frameworks")]
+use crate::python_file::PythonFile;
 use crate::server_file;
 use crate::settings::{Settings, read_lock};
 use ::policy::{Policy, PolicyUse};
-use agentlang::{DataSet, EntryKind, NotImported, ProgramBranch, Row, Samples, TermBranches, TestPlan};
+use agentlang::{
+    DataSet, EntryKind, NotImported, ProgramBranch, PythonModule, Row, Samples, TermBranches, TestPlan,
+};
 use core_ir::{Code, Data, ModelRoutes, ToolDecl};
 use diagnostics::{Diagnostic, FileId, Sources, Span, has_errors};
 use frontend_kit::doc::{Limits, decode};
@@ -431,6 +435,9 @@ pub struct Imports<'a> {
     known: HashMap<PathBuf, FileId>,
     /// The files that servers became.
     servers: HashMap<String, FileId>,
+    /// The declarations of modules of Python, by place.
+    #[cfg(feature = "frameworks")]
+    modules: HashMap<PathBuf, (FileId, PythonFile)>,
     pins: Option<Arc<Pins>>,
 }
 
@@ -441,12 +448,31 @@ impl<'a> Imports<'a> {
         if let Some(path) = sources.get(main).and_then(|s| Path::new(&s.path).canonicalize().ok()) {
             known.insert(path, main);
         }
-        Imports { sources, known, servers: HashMap::new(), pins: None }
+        Imports {
+            sources,
+            known,
+            servers: HashMap::new(),
+            #[cfg(feature = "frameworks")]
+            modules: HashMap::new(),
+            pins: None,
+        }
     }
 
     /// Declares tools of servers as they are approved there, instead of in the nearest lock.
     pub fn with_lock(self, pins: Option<Arc<Pins>>) -> Imports<'a> {
         Imports { pins: pins.or(self.pins), ..self }
+    }
+
+    /// The modules of Python that were imported.
+    #[cfg(feature = "frameworks")]
+    pub fn modules(&self) -> impl Iterator<Item = &PythonFile> {
+        self.modules.values().map(|(_, module)| module)
+    }
+
+    /// A path as written in a file, relative to the working directory.
+    fn beside(&self, from: FileId, path: &str) -> PathBuf {
+        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
+        Path::new(&importing).parent().unwrap_or(Path::new("")).join(path)
     }
 
     /// The nearest lock, upwards from the folder of a file.
@@ -483,13 +509,38 @@ impl agentlang::Loader for Imports<'_> {
     }
 
     fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend_kit::Unit>, String> {
-        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
-        import_units(self.sources, &Path::new(&importing).parent().unwrap_or(Path::new("")).join(path))
+        import_units(self.sources, &self.beside(from, path))
+    }
+
+    #[cfg(feature = "frameworks")]
+    fn python(&mut self, from: FileId, path: &str) -> Result<PythonModule, NotImported> {
+        let path = self.beside(from, path);
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if !self.modules.contains_key(&place) {
+            let file = PythonFile::read(self.sources, &path)?;
+            let id = self.sources.add(format!("python:{}", path.display()), file.text.clone());
+            self.modules.insert(place.clone(), (id, file));
+        }
+        let (file, PythonFile { text, withheld, .. }) = &self.modules[&place];
+        Ok(PythonModule { file: *file, text: text.clone(), withheld: withheld.clone() })
+    }
+
+    #[cfg(not(feature = "frameworks"))]
+    fn python(&mut self, _: FileId, _: &str) -> Result<PythonModule, NotImported> {
+        let why = "this program was built without a reader of Python".into();
+        Err(NotImported { why, help: "build it with `--features frameworks`".into() })
+    }
+
+    fn path(&self, from: FileId, path: &str) -> String {
+        #[cfg(feature = "frameworks")]
+        if self.modules.values().any(|(id, _)| *id == from) {
+            return path.into();
+        }
+        self.beside(from, path).display().to_string()
     }
 
     fn load(&mut self, from: FileId, path: &str) -> Result<(FileId, Arc<str>), String> {
-        let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());
-        let path = Path::new(&importing).parent().unwrap_or(Path::new("")).join(path);
+        let path = self.beside(from, path);
         let place = path.canonicalize().map_err(|e| reason(&e))?;
         if let Some(id) = self.known.get(&place) {
             return Ok((*id, self.sources.get(*id).map_or_else(|| "".into(), |s| s.text.clone())));

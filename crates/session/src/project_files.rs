@@ -50,7 +50,7 @@ pub fn around(main: &Path) -> Vec<String> {
 }
 
 /// The folder in which the project of a module begins, given the module's own.
-pub(crate) fn root_of(own: &Path) -> &Path {
+pub fn root_of(own: &Path) -> &Path {
     const MAX_PARENTS: usize = 5;
     const MARKS: &[&str] =
         &["pyproject.toml", "setup.py", "requirements.txt", "uv.lock", "langgraph.json", ".git"];

@@ -14,6 +14,7 @@ use runtime::{Pins, ServerTool};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use syntax::agent::keywords::is_reserved;
+use syntax::agent::spelling::{comment, is_name, string, tool_of};
 
 /// Parts of a type that are written. A type with more is `Any`.
 const MAX_PARTS: usize = 2_000;
@@ -46,7 +47,7 @@ pub fn of_lock(pins: &Pins, server: &str) -> Result<String, (String, String)> {
 /// The declarations of tools. One that can't be declared is a comment that says why.
 fn declarations(server: &str, tools: &[ServerTool]) -> String {
     let at = Span { file: FileId(0), start: 0, end: 0 };
-    let mut out = format!("-- Tools of the MCP server `{}`, as `entail.lock` pins them.\n", one_line(server));
+    let mut out = format!("-- Tools of the MCP server `{}`, as `entail.lock` pins them.\n", comment(server));
     let mut names = HashSet::new();
     for tool in tools {
         let text = of_server(server, tool, at).and_then(|decl| declaration(server, tool, &decl, &mut names));
@@ -54,7 +55,7 @@ fn declarations(server: &str, tools: &[ServerTool]) -> String {
             Ok(text) => out.push_str(&text),
             // Writing to a string cannot fail.
             Err(why) => {
-                _ = writeln!(out, "\n-- `{}` can't be declared: {}", one_line(&tool.name), one_line(&why))
+                _ = writeln!(out, "\n-- `{}` can't be declared: {}", comment(&tool.name), comment(&why))
             }
         }
     }
@@ -93,7 +94,7 @@ fn declaration(
         });
     }
     let mut out = String::from("\n");
-    if let Some(about) = decl.description.as_deref().map(one_line).filter(|d| !d.is_empty()) {
+    if let Some(about) = decl.description.as_deref().map(comment).filter(|d| !d.is_empty()) {
         let _ = writeln!(out, "-- {about}");
     }
     let _ = writeln!(
@@ -101,51 +102,11 @@ fn declaration(
         "tool {name}({}) -> {} as {} writes untrusted {{ mcp {} {} }}",
         params.join(", "),
         written(&decl.result),
-        quoted(&called(server, &name)),
-        quoted(server),
-        quoted(&tool.name)
+        string(&tool_of(server, &name)),
+        string(server),
+        string(&tool.name)
     );
     Ok(out)
-}
-
-/// The name of a tool outside of the program: `SERVER__NAME`, as a guard has it.
-fn called(server: &str, name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let server: String = server.chars().map(plain).collect();
-    let parts: Vec<&str> = server.split('_').filter(|p| !p.is_empty()).collect();
-    format!("{}__{name}", parts.join("_"))
-}
-
-/// Returns whether a text can be the name of a parameter or field.
-fn is_name(name: &str) -> bool {
-    let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !is_reserved(name)
-}
-
-/// A string of the language.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if c.is_control() => _ = write!(out, "\\u{{{:x}}}", u32::from(c)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
-/// A text as the rest of a comment: on one line, without what a reader can't see.
-fn one_line(text: &str) -> String {
-    let words: Vec<String> =
-        text.split_whitespace().map(|w| diagnostics::visible(w, usize::MAX).to_string()).collect();
-    words.join(" ")
 }
 
 /// A type as the language writes it. What it can't say is wider: `Any`.
@@ -175,7 +136,7 @@ fn write_type(ty: &Type, left: &mut usize) -> Option<String> {
         }
         Type::Enum(e) => {
             *left = left.checked_sub(e.variants.len())?;
-            e.variants.iter().map(|v| quoted(v)).collect::<Vec<_>>().join(" | ")
+            e.variants.iter().map(|v| string(v)).collect::<Vec<_>>().join(" | ")
         }
         _ => "Any".into(),
     })

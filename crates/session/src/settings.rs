@@ -296,9 +296,9 @@ impl Settings {
             (name, server)
         });
         let mcp = mcp.collect();
-        let python = PythonSettings { dir: dir.clone(), ..file.python };
         let lock = dir.join(Settings::LOCK);
         let pins = read_lock(&lock)?;
+        let python = PythonSettings { dir: dir.clone(), locked: pins.modules().clone(), ..file.python };
         let own_prices = own_prices(&dir.join(Settings::PRICES))?.map(Arc::new);
         Ok(Settings {
             models,

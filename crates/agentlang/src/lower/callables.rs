@@ -30,7 +30,8 @@ pub(super) fn holes_as_text(t: &Template) -> Data {
 }
 
 /// Returns the handler of a body for the runtime: `{exec: [word, …]}`, `{builtin: name}`, `{http: {method,
-/// url}}` or `{mcp: {server, tool}}`. Words and URLs contain holes `{parameter}`; literal braces are doubled.
+/// url}}`, `{mcp: {server, tool}}` or `{python: {file, name}}`. Words and URLs contain holes
+/// `{parameter}`; literal braces are doubled.
 pub(super) fn handler(body: &BodyKind) -> Option<Data> {
     let one = |name: &str, value: Data| Some(Data::record([(Name::from(name), value)]));
     match body {
@@ -53,6 +54,13 @@ pub(super) fn handler(body: &BodyKind) -> Option<Data> {
                 // The tool of its own name.
                 None => Data::str(server.value.as_str()),
             },
+        ),
+        BodyKind::Python(file, function) => one(
+            "python",
+            Data::record([
+                ("file".into(), Data::str(file.value.as_str())),
+                ("name".into(), Data::str(function.value.as_str())),
+            ]),
         ),
         BodyKind::Empty | BodyKind::Prompt(_) | BodyKind::Error => None,
     }

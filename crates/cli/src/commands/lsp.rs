@@ -8,7 +8,7 @@ use ide::{Host, Options};
 use lint::{Config, Outcome, lint_bytes};
 use session::lint::Linter;
 use session::load::{Problem, import_units};
-use session::project_files::beside;
+use session::project_files::{beside, root_of};
 use session::{policy, server_file, settings};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -80,6 +80,10 @@ impl Host for Disk {
         let pins = said.pins.unwrap_or_default();
         let text = server_file::of_lock(&pins, name);
         text.map(Into::into).map_err(|(why, help)| NotImported { why, help })
+    }
+
+    fn project(&self, module: &Path) -> Option<PathBuf> {
+        Some(root_of(module.parent()?).to_path_buf())
     }
 
     fn units(&self, path: &Path) -> Result<Vec<frontend_kit::Unit>, String> {

@@ -96,7 +96,7 @@ fn locks_of_older_versions_are_completed() {
             None => format!("{l}\n"),
         })
         .collect();
-    std::fs::write(&lock, old.replace("version = 4", "version = 3")).unwrap();
+    std::fs::write(&lock, old.replace("version = 5", "version = 3")).unwrap();
     let text = said(&entail(dir.path(), &["check", "bills.agent"]));
     assert!(text.contains("has hashes of the tools of `bank`, but not what they take"), "{text}");
     let out = entail(dir.path(), &["lock"]);
@@ -113,4 +113,69 @@ fn locks_of_older_versions_are_completed() {
         "{}",
         said(&out)
     );
+}
+
+/// Functions that take and return instances of classes.
+const SHOP: &str = "from dataclasses import dataclass\nfrom models import Level\n\n\
+    @dataclass\nclass Refund:\n    order: str\n    amount: float\n    note: str | None = None\n\n\
+    def refund(refund: Refund, levels: set[Level], times: int = 2) -> dict[str, Refund]:\n    \
+    \"\"\"Refunds an order.\"\"\"\n    assert isinstance(refund, Refund) and levels == {Level.LOW}\n    \
+    return {str(times): refund}\n\n\
+    def log(text):\n    return text\n";
+
+#[test]
+fn a_program_calls_functions_of_a_module_until_the_module_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let models = "from enum import Enum\nclass Level(Enum):\n    LOW = 'low'\n";
+    write("desk/shop.py", SHOP);
+    write("desk/models.py", models);
+    write("entail.toml", "");
+    let program = "use python \"shop.py\" { refund };\npipeline p(order: String) -> Number {\n    \
+        let done = run refund with { refund: { order: order, amount: 2.5 }, levels: [\"low\", \"low\"] };\n    \
+        let one = done[\"2\"];\n    assert one != null;\n    return one.amount;\n}\n";
+    write("desk/desk.agent", program);
+    let at = |args: &[&str]| entail(dir.path(), args);
+    let run = || at(&["run", "desk/desk.agent", "--pipeline", "p", "{\"order\": \"o1\"}"]);
+    // The program says that it calls them, and nothing else has to.
+    let out = run();
+    assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), "2.5", "{}", said(&out));
+    let tools = said(&at(&["tools", "desk/desk.agent"]));
+    assert!(tools.contains("shop__refund(") && tools.contains("writes\n    Refunds an order."), "{tools}");
+    // A function without types is an error where it is named, with the place of the parameter.
+    write("desk/wrong.agent", &program.replace("{ refund }", "{ refund, log }"));
+    let text = said(&at(&["check", "desk/wrong.agent"]));
+    assert!(
+        text.contains("error[A116]: `log` can't be a tool: its parameter `text` has no annotation"),
+        "{text}"
+    );
+    assert!(text.contains("desk/shop.py:15:9"), "{text}");
+
+    let out = at(&["lock", "desk/desk.agent"]);
+    let locked = "desk/shop.py  Level  (new)\ndesk/shop.py  Refund  (new)\ndesk/shop.py  refund  (new)\n";
+    assert_eq!(String::from_utf8_lossy(&out.stdout), locked, "{}", said(&out));
+    let lock = std::fs::read_to_string(dir.path().join("entail.lock")).unwrap();
+    assert!(lock.contains("[python.\"desk/shop.py\".files]\n\"desk/models.py\" = "), "{lock}");
+    assert!(run().status.success());
+    assert!(said(&at(&["lock"])).contains("`desk/shop.py` is locked"));
+    // What it imports belongs to it.
+    write("desk/models.py", &format!("{models}    HIGH = 'high'\n"));
+    for out in [run(), at(&["check", "desk/desk.agent"])] {
+        let text = said(&out);
+        assert!(!out.status.success(), "{text}");
+        let why = "`desk/models.py`, which `desk/shop.py` imports, has changed since it was locked";
+        assert!(text.contains(why) && text.contains("entail lock --update desk/shop.py"), "{text}");
+    }
+    let out = at(&["lock", "desk/desk.agent"]);
+    let changed = "desk/shop.py  desk/models.py  (changed)\ndesk/shop.py  Level  (changed: its type)\n";
+    assert_eq!(String::from_utf8_lossy(&out.stdout), changed, "{}", said(&out));
+    assert!(
+        !out.status.success() && std::fs::read_to_string(dir.path().join("entail.lock")).unwrap() == lock
+    );
+    assert!(at(&["lock", "--update"]).status.success());
+    assert!(run().status.success());
 }

@@ -7,3 +7,4 @@
 
 mod imports;
 mod metamorphic;
+mod python_tools;

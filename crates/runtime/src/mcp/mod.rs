@@ -23,7 +23,7 @@ mod result;
 #[cfg(feature = "mcp")]
 mod signature;
 
-pub use pins::{ApprovedTool, PinState, Pins, ServerTool, ToolHashes, toml_problem};
+pub use pins::{ApprovedTool, ModulePin, PinState, Pins, ServerTool, ToolHashes, file_hash, toml_problem};
 
 use crate::tools::ToolLimits;
 use core_ir::{Data, Name, Stated, ToolDecl};

@@ -1,10 +1,11 @@
-//! Which tools of servers were approved, as they were then.
+//! Which tools of servers were approved, as they were then, and which modules of Python.
 
 use serde::Deserialize;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Contents of `entail.lock`: for each approved server, its tools with hashes of everything that a program or
 /// a model is told about them (name, description, schemas). Servers that are not listed are not checked.
@@ -22,18 +23,51 @@ pub struct Pins {
     version: u32,
     #[serde(default)]
     tools: BTreeMap<String, BTreeMap<String, Pin>>,
+    #[serde(default)]
+    python: BTreeMap<String, ModulePin>,
+}
+
+/// A module of Python whose functions are tools, as it was when it was locked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModulePin {
+    /// Hash of the module and of each module of its project that it imports, by path relative to the lock.
+    pub files: BTreeMap<String, String>,
+    /// Its declarations in the language: signatures of tools, and types.
+    #[serde(default)]
+    pub declared: BTreeMap<String, String>,
+}
+
+impl ModulePin {
+    /// Compares the files with those in the folder of the lock.
+    ///
+    /// # Errors
+    /// The path of the first file that has changed or is not there.
+    pub fn verify(&self, folder: &Path) -> Result<(), String> {
+        let is_same = |(path, hash): &(&String, &String)| {
+            std::fs::read(folder.join(path)).is_ok_and(|bytes| file_hash(&bytes) == **hash)
+        };
+        match self.files.iter().find(|file| !is_same(file)) {
+            Some((path, _)) => Err(path.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Hash of a file, as a lock has it.
+pub fn file_hash(bytes: &[u8]) -> String {
+    runs::hex(&Sha256::digest(bytes))
 }
 
 impl Default for Pins {
     fn default() -> Pins {
-        Pins { version: VERSION, tools: BTreeMap::new() }
+        Pins { version: VERSION, tools: BTreeMap::new(), python: BTreeMap::new() }
     }
 }
 
 /// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters,
-/// version 3
-/// no definitions.
-const VERSION: u32 = 4;
+/// version 3 no definitions, version 4 no modules of Python.
+const VERSION: u32 = 5;
 
 /// Approved parts of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -143,7 +177,7 @@ impl Pins {
     /// The file.
     pub fn to_toml(&self) -> String {
         let mut out = format!(
-            "# Tools of MCP servers as they were when somebody approved them. `entail lock` writes this.\nversion = {VERSION}\n"
+            "# Tools as they were when somebody approved them. `entail lock` writes this.\nversion = {VERSION}\n"
         );
         // A basic string of TOML is written as one of JSON; control characters that differ are in no name.
         let quoted = |t: &str| Json::from(t).to_string();
@@ -177,12 +211,30 @@ impl Pins {
                 let _ = writeln!(out, "{} = {pin}", quoted(name));
             }
         }
+        for (path, ModulePin { files, declared }) in &self.python {
+            for (table, entries) in [("files", files), ("declared", declared)] {
+                let _ = write!(out, "\n[python.{}.{table}]\n", quoted(path));
+                for (name, text) in entries {
+                    let _ = writeln!(out, "{} = {}", quoted(name), quoted(text));
+                }
+            }
+        }
         out
     }
 
     /// Returns true if the server was approved.
     pub fn knows(&self, server: &str) -> bool {
         self.tools.contains_key(server)
+    }
+
+    /// The locked modules of Python, by path relative to the lock.
+    pub fn modules(&self) -> &BTreeMap<String, ModulePin> {
+        &self.python
+    }
+
+    /// Locks a module of Python.
+    pub fn lock_module(&mut self, path: &str, module: ModulePin) {
+        self.python.insert(path.to_string(), module);
     }
 
     /// The approved tools of a server, each with its parameters and whether a call must give them, as far as

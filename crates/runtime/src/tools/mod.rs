@@ -439,7 +439,10 @@ impl Tools {
             },
             Carrier::Handler(Handler::Python(function)) => match function.file() {
                 Some(file) if !file.is_file() => Err(lost(file)),
-                _ => needs(function.interpreter(&self.python.settings).as_os_str()),
+                _ => {
+                    function.verify(&self.python.settings)?;
+                    needs(function.interpreter(&self.python.settings).as_os_str())
+                }
             },
             Carrier::Handler(Handler::Confined(confined)) => {
                 confined.check().map_err(|e| uncallable(name, e))
@@ -738,7 +741,7 @@ impl Tools {
                 if configured.is_some() {
                     return Ok(Handler::Python(function.within(&self.python.settings.dir)));
                 }
-                if !self.python.settings.tools {
+                if !self.python.settings.tools && !function.is_stated {
                     let error = ConfigError::new(format!(
                         "the tool `{name}` is {}, which runs only with consent",
                         function.shown()

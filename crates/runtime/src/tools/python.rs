@@ -10,12 +10,13 @@
 
 use super::{ToolError, ToolLimits, as_json, json_result};
 use crate::ConfigError;
+use crate::mcp::ModulePin;
 use crate::process::{self, Process, ProcessGroup, STDERR_TAIL};
 use core_ir::{Data, Name, Type};
 use diagnostics::clip_to as clip;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,6 +51,34 @@ pub struct PythonSettings {
     /// Folder that paths are relative to.
     #[serde(skip)]
     pub dir: PathBuf,
+    /// Modules that a lock in the folder has, by path relative to it. Others are not checked.
+    #[serde(skip)]
+    pub locked: BTreeMap<String, ModulePin>,
+}
+
+impl PythonSettings {
+    /// Compares a module with the lock.
+    ///
+    /// # Errors
+    /// The module is locked, and it or a module that it imports has changed.
+    fn verify(&self, module: &str) -> Result<(), ConfigError> {
+        let Ok(place) = Path::new(module).canonicalize() else { return Ok(()) };
+        for (path, pin) in &self.locked {
+            if !self.dir.join(path).canonicalize().is_ok_and(|locked| locked == place) {
+                continue;
+            }
+            if let Err(changed) = pin.verify(&self.dir) {
+                let (path, changed) = (clip(path, 200), clip(&changed, 200));
+                let message = match changed == path {
+                    true => format!("`{path}` has changed since it was locked"),
+                    false => format!("`{changed}`, which `{path}` imports, has changed since it was locked"),
+                };
+                let help = format!("look at what has changed, and write `entail lock --update {path}`");
+                return Err(ConfigError::new(message).with_help(help));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A handler, understood.
@@ -62,10 +91,13 @@ pub(super) struct PythonTool {
     timeout: Option<Duration>,
     /// Bytes.
     memory: Option<u64>,
+    /// True if the program itself says that it calls the function, and not a framework that is told of it.
+    pub(super) is_stated: bool,
 }
 
 impl PythonTool {
-    /// Of `"file.py:name"`, `"module:name"` or `[module, name]`.
+    /// Of `"file.py:name"`, `"module:name"`, `[module, name]` or `{file, name}`. The last one is a program's
+    /// own.
     pub(super) fn read(
         words: &Data,
         env: Vec<String>,
@@ -78,11 +110,15 @@ impl PythonTool {
                 [module, name] => module.as_str().zip(name.as_str()),
                 _ => None,
             },
+            Data::Record(_) => {
+                words.field("file").and_then(Data::as_str).zip(words.field("name").and_then(Data::as_str))
+            }
             _ => None,
         };
+        let is_stated = matches!(words, Data::Record(_));
         match named {
             Some((module, name)) if !module.is_empty() && !name.is_empty() && !module.starts_with('-') => {
-                Ok(PythonTool { module: module.into(), name: name.into(), env, timeout, memory })
+                Ok(PythonTool { module: module.into(), name: name.into(), env, timeout, memory, is_stated })
             }
             _ => Err("`python` is not a file or module followed by a name, such as `tools.py:search`".into()),
         }
@@ -91,6 +127,14 @@ impl PythonTool {
     /// The file that it is in, if it is named by a file.
     pub(super) fn file(&self) -> Option<&Path> {
         self.module.ends_with(".py").then(|| Path::new(&self.module))
+    }
+
+    /// Compares its module with the lock.
+    ///
+    /// # Errors
+    /// It has changed.
+    pub(super) fn verify(&self, settings: &PythonSettings) -> Result<(), ConfigError> {
+        settings.verify(&self.module)
     }
 
     /// The interpreter that its module is imported by.
@@ -248,6 +292,7 @@ impl Worker {
         hidden: &[String],
         most: usize,
     ) -> Result<Worker, ToolError> {
+        settings.verify(&start.module)?;
         let interpreter = interpreter(settings, &start.module);
         let mut command = Command::new(&interpreter);
         command.args(["-c", BOOT, &start.module]);

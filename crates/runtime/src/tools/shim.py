@@ -9,7 +9,9 @@ It needs nothing but the standard library. What is printed goes to standard erro
 """
 
 import asyncio
+import collections.abc
 import dataclasses
+import datetime
 import enum
 import importlib
 import importlib.util
@@ -18,6 +20,7 @@ import json
 import os
 import sys
 import traceback
+import typing
 
 
 class RunsWhenImported(BaseException):
@@ -175,6 +178,86 @@ def fitted(thing, args):
     return {n: v for n, v in args.items() if not (v is None and n in optional)}
 
 
+def inner_hint(hint):
+    """An annotation without what only checkers need."""
+    for _ in range(20):
+        if typing.get_origin(hint) in WRAPPERS:
+            hint = typing.get_args(hint)[0]
+        elif hasattr(hint, "__supertype__"):
+            # A `NewType`.
+            hint = hint.__supertype__
+        elif type(hint).__name__ == "TypeAliasType":
+            hint = hint.__value__
+        else:
+            break
+    return hint
+
+
+#: What stands around the type of a field or parameter, as far as this Python has it.
+WRAPPERS = [
+    word for word in (getattr(typing, n, None) for n in ["Annotated", "Final", "Required", "NotRequired", "ReadOnly"]) if word
+]
+
+
+def hints_of(thing):
+    """The annotations of a function or class, evaluated; none if they can't be."""
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        return {}
+
+
+def takes_none(hint):
+    hint = inner_hint(hint)
+    return hint in (None, type(None), typing.Any) or type(None) in typing.get_args(hint)
+
+
+def typed(value, hint):
+    """Data as an annotation wants it: an object becomes an instance of the class that it is of, a text a member of an `Enum`."""
+    hint = inner_hint(hint)
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if value is None:
+        return None
+    if origin is typing.Union or type(hint).__name__ == "UnionType":
+        some = [arg for arg in args if arg is not type(None)]
+        return typed(value, some[0]) if len(some) == 1 else value
+    if isinstance(value, list):
+        kind = origin or hint
+        items = [typed(v, args[0]) for v in value] if args and kind is not tuple else value
+        if kind is tuple and args:
+            each = args[:1] * len(value) if len(args) == 2 and args[1] is Ellipsis else args
+            items = [typed(v, each[i]) if i < len(each) else v for i, v in enumerate(value)]
+        if kind in (set, frozenset, tuple):
+            return kind(items)
+        return set(items) if kind in (collections.abc.Set, collections.abc.MutableSet) else items
+    if not isinstance(hint, type):
+        if isinstance(value, dict) and len(args) == 2:
+            return {typed(k, args[0]): typed(v, args[1]) for k, v in value.items()}
+        # A `TypedDict` is a class that no value is an instance of.
+        return value
+    if issubclass(hint, enum.Enum):
+        return hint(value)
+    if hint is datetime.date and isinstance(value, str):
+        return datetime.date.fromisoformat(value)
+    if not isinstance(value, dict):
+        return value
+    fields = hints_of(hint)
+    if hasattr(hint, "__required_keys__"):
+        # Python does not know the word around an annotation that is a text.
+        marks = {n: typing.get_origin(f) for n, f in fields.items()}
+        required = {n for n, f in marks.items() if f is getattr(typing, "Required", 0)} | set(hint.__required_keys__)
+        required -= {n for n, f in marks.items() if f is getattr(typing, "NotRequired", 0)}
+        kept = {n: v for n, v in value.items() if v is not None or n in required}
+        return {n: typed(v, fields.get(n)) for n, v in kept.items()}
+    # What was left out arrives as null.
+    kept = {n: v for n, v in value.items() if v is not None or takes_none(fields.get(n))}
+    if callable(getattr(hint, "model_validate", None)):
+        return hint.model_validate(kept)
+    if dataclasses.is_dataclass(hint):
+        return hint(**{n: typed(v, fields.get(n)) for n, v in kept.items()})
+    return value
+
+
 async def called(thing, args):
     """What a tool gives."""
     args = fitted(thing, args)
@@ -202,7 +285,8 @@ async def called(thing, args):
         thing = thing.run if callable(getattr(thing, "run", None)) else thing._run
     elif not callable(thing) and callable(getattr(thing, "func", None)):
         thing = thing.func
-    result = thing(**args)
+    hints = hints_of(inspect.unwrap(thing)) if callable(thing) else {}
+    result = thing(**{n: typed(v, hints[n]) if n in hints else v for n, v in args.items()})
     return await result if inspect.isawaitable(result) else result
 
 

@@ -143,12 +143,12 @@ impl Item {
 }
 
 /// `use "path";`, `use "path" as name;` or `use "path" { name, name as other };`, or one of these with `mcp`
-/// before the name of a server.
+/// before the name of a server, or `python` before the path of a module.
 #[derive(Clone, Debug)]
 pub struct Use {
     /// Kind of the import.
     pub source: UseSource,
-    /// The path of a file, or the name of a server.
+    /// The path of a file or module, or the name of a server.
     pub path: StrLit,
     /// Names of the file that this one has, and how.
     pub names: UsedNames,
@@ -163,6 +163,8 @@ pub enum UseSource {
     File,
     /// `mcp`: the tools of a server.
     Server,
+    /// `python`: the functions of a module.
+    Python,
 }
 
 /// See [`Use`].
@@ -458,6 +460,8 @@ pub enum BodyKind {
     Http(Name, Template),
     /// `{ mcp "server" "tool" }`, or `{ mcp "server" }` for the tool of its own name
     Mcp(StrLit, Option<StrLit>),
+    /// `{ python "tools.py" "function" }`
+    Python(StrLit, StrLit),
     /// Reported already.
     Error,
 }

@@ -159,6 +159,7 @@ pub const TABLE: &[Keyword] = &[
     row("builtin", Role::Body, ""),
     row("http", Role::Body, ""),
     row("mcp", Role::Body, ""),
+    row("python", Role::Body, ""),
     row("pure", Role::Flow, ""),
     row("reads", Role::Flow, "looks at the world: the result is untrusted"),
     row(

@@ -6,6 +6,7 @@ pub mod ast;
 pub mod keywords;
 pub(crate) mod lexer;
 mod parser;
+pub mod spelling;
 
 pub use lexer::{Lexed, Token, Tokens, lex};
 pub use parser::{MAX_ERRORS, MAX_TEXT_BYTES, parse};

@@ -1128,12 +1128,21 @@ impl Parser<'_> {
         }
         self.bump();
         match &*word {
-            "use" if self.now() == Token::Word && !self.at_word("mcp") => self.import(start),
+            "use" if self.now() == Token::Word && !self.at_word("mcp") && !self.at_word("python") => {
+                self.import(start)
+            }
             "use" => {
-                let source = if self.eat_word("mcp") { UseSource::Server } else { UseSource::File };
+                let source = if self.eat_word("mcp") {
+                    UseSource::Server
+                } else if self.eat_word("python") {
+                    UseSource::Python
+                } else {
+                    UseSource::File
+                };
                 let path = self.string(match source {
                     UseSource::File => "the path of a file in quotes after `use`",
                     UseSource::Server => "the name of a server in quotes after `use mcp`",
+                    UseSource::Python => "the path of a module in quotes after `use python`",
                 })?;
                 let names = self.used_names()?;
                 self.semicolon("the import")?;
@@ -1349,7 +1358,7 @@ impl Parser<'_> {
     fn import(&mut self, start: Span) -> Option<Item> {
         let word = self.word_ahead(0).unwrap_or("").to_string();
         if !IMPORTS.contains(&&*word) {
-            let kinds = || IMPORTS.iter().copied().chain(["mcp"]);
+            let kinds = || IMPORTS.iter().copied().chain(["mcp", "python"]);
             let known = kinds().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
             let mut d = self.expected(&format!("the path of a file in quotes, or one of {known}"));
             if let Some(near) = nearest(&word, kinds()) {
@@ -1572,12 +1581,17 @@ impl Parser<'_> {
                     BodyKind::Mcp(s, tool)
                 })
             }
+            "python" => {
+                self.bump();
+                let file = self.string("the path of a module in quotes, such as `\"tools.py\"`");
+                file.and_then(|f| Some(BodyKind::Python(f, self.string("the name of a function in quotes")?)))
+            }
             _ => {
                 let mut d = self.expected("`}` or a body");
                 d = match nearest(&word, keywords::words(Role::Body)) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help(
-                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"` or `mcp \"server\" \"tool\"`; before a prompt may stand `system \"…\"`",
+                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"`, `mcp \"server\" \"tool\"` or `python \"tools.py\" \"function\"`; before a prompt may stand `system \"…\"`",
                     ),
                 };
                 self.report(d);

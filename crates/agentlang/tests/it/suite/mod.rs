@@ -32,7 +32,8 @@ impl Files {
         let mut files = Files::default();
         let mut parts: Vec<(String, String)> = Vec::new();
         for line in text.lines() {
-            match line.strip_prefix("-- ").filter(|l| l.ends_with(".agent") && !l.contains(' ')) {
+            let is_file = |l: &&str| (l.ends_with(".agent") || l.ends_with(".py")) && !l.contains(' ');
+            match line.strip_prefix("-- ").filter(is_file) {
                 Some(name) => parts.push((name.to_string(), String::new())),
                 None => {
                     if parts.is_empty() {
@@ -84,6 +85,32 @@ impl agentlang::Loader for Files {
             help: format!("`entail lock {name}`"),
         };
         self.load(from, &format!("servers/{name}.agent")).map_err(why)
+    }
+
+    fn python(
+        &mut self,
+        from: FileId,
+        path: &str,
+    ) -> Result<agentlang::PythonModule, agentlang::NotImported> {
+        let because = |why| agentlang::NotImported { why, help: "repair the module".into() };
+        let (id, text) = self.load(from, path).map_err(because)?;
+        let name = self.sources.get(id).unwrap().path.clone();
+        let (modules, main) = frontends::with_imports(id, &name, text, |path| self.load(from, path).ok());
+        let tools = frontends::tool_module(&modules, main, path).map_err(because)?;
+        let withheld = tools.withheld.into_iter().map(|(name, reason)| agentlang::WithheldFunction {
+            name,
+            why: reason.why,
+            help: reason.help,
+            at: reason.at,
+        });
+        let text: std::sync::Arc<str> = tools.text.into();
+        let declared = format!("python:{name}");
+        let file = match self.known.get(&declared) {
+            Some(file) => *file,
+            None => self.sources.add(declared.as_str(), text.clone()),
+        };
+        self.known.insert(declared, file);
+        Ok(agentlang::PythonModule { file, text, withheld: withheld.collect() })
     }
 
     fn units(&mut self, from: FileId, path: &str) -> Result<Vec<frontend_kit::Unit>, String> {

@@ -140,7 +140,7 @@ impl Maker<'_> {
         self.out.push('\n');
         match self.below(11) {
             9 => {
-                let what = self.one(&["use \"lib.agent\"", "use mcp \"server\""]);
+                let what = self.one(&["use \"lib.agent\"", "use mcp \"server\"", "use python \"tools.py\""]);
                 self.put(what);
                 match self.below(3) {
                     0 => {}
