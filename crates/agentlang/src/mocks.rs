@@ -375,7 +375,7 @@ impl super::Module {
             plan.attacks.push(Attack {
                 text: a.text.value.clone(),
                 tools: self.handlers_of(&a.tool.text),
-                name: a.tool.text.clone(),
+                name: self.files.scopes().show(&a.tool.text, a.span.file),
                 span: a.span,
             });
         }
@@ -387,7 +387,7 @@ impl super::Module {
             plan.expectations.push(Expectation {
                 kind: e.kind,
                 tools: self.handlers_of(&name.text),
-                name: name.text,
+                name: self.files.scopes().show(&name.text, e.span.file),
                 pattern: patterns.map(pattern),
                 span: e.span,
             });
