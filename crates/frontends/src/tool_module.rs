@@ -868,4 +868,65 @@ mod tests {
             assert!(tool_module(&sources, module, "t.py").is_err(), "{text:?}");
         }
     }
+
+    /// Pieces of modules. Many sequences of them are no Python.
+    const PIECES: &[&str] = &[
+        "def f(x: int",
+        "def g(",
+        "async def h(y: ",
+        "class A(TypedDict):\n",
+        "class B(Enum):\n",
+        "class C(BaseModel):\n",
+        "@dataclass\nclass D:\n",
+        "    x: ",
+        "    next: 'D | None' = None\n",
+        "    LOW = 'low'\n",
+        "    ONE = 1\n",
+        "    let: int\n",
+        "int",
+        "'str'",
+        "A",
+        "B",
+        "C",
+        "D",
+        "list[",
+        "dict[B, ",
+        "Optional[",
+        "tuple[int, ",
+        "Literal['a', \"b\\n\", 2]",
+        "NotRequired[",
+        "]",
+        " | ",
+        "None",
+        " = None",
+        ", ",
+        ", *, z: str = 'a'",
+        ", **more",
+        ") -> ",
+        "):\n    ...\n",
+        ":\n    \"\"\"Does -- it.\n\n    Args: \"\"\"\n",
+        "\n",
+        "from typing import *\nfrom enum import Enum\nfrom dataclasses import *\nfrom pydantic import BaseModel\n",
+        "from tools import *\n",
+        "__all__ = ['f', 'A', 'let']\n",
+        "D = ",
+        "def let(): ...\n",
+        "def \u{e9}(): ...\n",
+        "if A:\n    def f(): ...\n",
+    ];
+
+    proptest::proptest! {
+        #[test]
+        fn any_module_is_declared_without_findings_or_is_no_python(
+            pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..60),
+        ) {
+            let text = format!("{}{}", PIECES[35], pieces.concat());
+            let mut sources = Sources::new();
+            let module = sources.add(diagnostics::FileId(0), "tools.py", text.as_str().into());
+            if let Ok(tools) = tool_module(&sources, module, "tools.py") {
+                let (module, found) = agentlang::check(diagnostics::FileId(1), &tools.text);
+                proptest::prop_assert!(module.is_some() && found.is_empty(), "{found:?}\n{}\n{text}", tools.text);
+            }
+        }
+    }
 }
