@@ -162,7 +162,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// List the tools of a program, or of MCP servers, and approve what servers offer.
     Tools(ToolsArgs),
-    /// Write what MCP servers offer, and modules of Python, to `entail.lock`.
+    /// Write what MCP servers offer, modules of Python and prices of models to `entail.lock`.
     Lock(LockArgs),
     /// Write a first policy file for the tools of a program.
     Policy(PolicyArgs),
@@ -219,6 +219,9 @@ pub struct RunArgs {
     /// Pipeline or agent of the file.
     #[arg(long, value_name = "NAME")]
     pub pipeline: Option<String>,
+    /// Fail unless `entail.lock` has all models, servers and modules of the program, with the same prices.
+    #[arg(long)]
+    pub locked: bool,
     /// Options of the run.
     #[command(flatten)]
     pub world: WorldArgs,
@@ -455,10 +458,10 @@ pub struct ToolsArgs {
 Examples:
   entail lock                          asks the servers of `entail.toml` that are not in `entail.lock` yet
   entail lock --update library         asks this one again, and shows what has changed
-  entail lock desk.agent               locks the modules of Python that the program imports")]
+  entail lock desk.agent               locks the modules of Python and the prices of models of the program")]
 pub struct LockArgs {
-    /// Servers, modules of Python (`.py`), and programs (`.agent`) whose modules are locked; without any, all
-    /// servers of the settings and all modules that are locked.
+    /// Servers, modules of Python, and programs whose modules and models are locked; without any, all servers
+    /// of the settings, and all modules and models that are locked.
     pub names: Vec<String>,
     /// Lock again what is locked.
     #[arg(long)]
@@ -1048,6 +1051,9 @@ pub struct CostArgs {
     /// Show the most expensive path, call by call.
     #[arg(long)]
     pub explain: bool,
+    /// Fail unless `entail.lock` has all models, servers and modules of the program, with the same prices.
+    #[arg(long)]
+    pub locked: bool,
     /// A policy file: what tools do, what may reach them, and what models may see.
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,

@@ -91,8 +91,8 @@ pub use journal::{
 };
 pub use keys::{Approvers, KeyError, PublicKey, SealedKey, SigningKey, salt, write_private};
 pub use mcp::{
-    ApprovedTool, McpServer, ModulePin, OauthSettings, PinState, Pins, ServerTool, ToolHashes, file_hash,
-    stated_label, toml_problem,
+    ApprovedTool, McpServer, ModelPin, ModulePin, OauthSettings, PinState, Pins, ServerOffer, ServerTool,
+    ToolHashes, file_hash, stated_label, toml_problem,
 };
 pub use otel::{Delivered, OtlpProtocol, ParentSpan, RunBound, Telemetry, TelemetryEntry, TelemetryOptions};
 pub use postgres::PostgresServer;

@@ -5,6 +5,7 @@ use crate::settings::Settings;
 use analysis::cost::{self, CostBound, Entry, Model, PriceListError, Prices};
 use core_ir::{Code, ModelRoutes};
 use runtime::{Environment, ModelEntry, ModelSettings, PriceEntry, RunBound};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use entries::bound::{figures, path, usd};
@@ -54,6 +55,12 @@ impl Pricing {
     pub fn with_default(mut self, model: &str) -> Pricing {
         self.routes.default = vec![model.into()];
         self
+    }
+
+    /// The names of the models that a term may ask, without a default that is not named.
+    pub fn models(&self, code: &Code) -> BTreeSet<String> {
+        let candidates = asked(code).flat_map(|(_, params)| self.routes.candidates(params));
+        candidates.map(|c| c.name.to_string()).filter(|name| !name.is_empty()).collect()
     }
 
     /// Returns the cost bound of a term, or of a call of the function that it is.

@@ -65,6 +65,7 @@ pub mod limits;
 pub mod lint;
 pub mod live;
 pub mod load;
+pub mod locked;
 pub mod packages;
 pub mod partials;
 #[cfg(feature = "plans")]

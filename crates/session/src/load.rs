@@ -463,12 +463,6 @@ impl<'a> Imports<'a> {
         Imports { pins: pins.or(self.pins), ..self }
     }
 
-    /// The modules of Python that were imported.
-    #[cfg(feature = "frameworks")]
-    pub fn modules(&self) -> impl Iterator<Item = &PythonFile> {
-        self.modules.values().map(|(_, module)| module)
-    }
-
     /// A path as written in a file, relative to the working directory.
     fn beside(&self, from: FileId, path: &str) -> PathBuf {
         let importing = self.sources.get(from).map_or(String::new(), |s| s.path.clone());

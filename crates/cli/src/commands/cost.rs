@@ -21,7 +21,7 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
         Err((message, help)) => return ui.usage(&message, help.as_deref()),
     };
     let mut sources = Sources::new();
-    let Loaded { runnables: all, found, .. } =
+    let Loaded { runnables: all, found, declared, .. } =
         match load_or_say(ui, &mut sources, &args.file, args.policy.as_deref()) {
             Ok(loaded) => loaded,
             Err(exit) => return exit,
@@ -34,6 +34,10 @@ pub fn cost(ui: &Ui, args: &CostArgs) -> Exit {
             Err(exit) => return exit,
         },
     };
+    let models = chosen.iter().flat_map(|r| pricing.models(&r.code)).collect();
+    if let Err(exit) = super::lock::compare(ui, &settings, &models, &declared, args.locked) {
+        return exit;
+    }
     for r in chosen {
         show(ui, &sources, args, r, &pricing.bound(&r.code, r.analyzed_for().is_some()));
     }

@@ -1,13 +1,21 @@
-//! `entail lock`: writes what MCP servers offer, and modules of Python, to `entail.lock`.
+//! `entail lock`: writes what MCP servers offer, modules of Python and prices to `entail.lock`, and compares
+//! with it.
 
 use super::offers::{Offers, write_lock};
 use crate::args::LockArgs;
 use crate::ui::{Exit, Ui};
-use diagnostics::visible;
-use runtime::{PinState, Pins, ServerTool};
+use core_ir::{Data, ToolDecl};
+use diagnostics::{Sources, clip, visible};
+use frontend_kit::doc::Limits;
+use frontend_kit::{File, Recognized};
+use runtime::{PinState, Pins, ServerOffer, ServerTool};
 use serde_json::json;
+use session::bound::Pricing;
+use session::locked::{model_pins, not_locked, prices_that_differ};
 use session::settings::Settings;
+use std::collections::BTreeSet;
 use std::convert::identity;
+use std::sync::Arc;
 
 /// Characters of the name of a tool that are shown.
 const MAX_NAME_CHARS: usize = 100;
@@ -22,24 +30,131 @@ pub fn lock(ui: &Ui, args: &LockArgs) -> Exit {
 }
 
 fn locked(ui: &Ui, settings: &Settings, args: &LockArgs) -> Result<Exit, Exit> {
-    let (files, servers): (Vec<&String>, Vec<&String>) =
-        args.names.iter().partition(|name| name.ends_with(".py") || name.ends_with(".agent"));
+    let is_file = |name: &&String| {
+        let ends = [".agent", ".json", ".lam", ".py", ".yaml", ".yml"];
+        !settings.mcp.contains_key(*name) && ends.iter().any(|end| name.ends_with(end))
+    };
+    let (files, servers): (Vec<&String>, Vec<&String>) = args.names.iter().partition(is_file);
     let mut pins = settings.pins.clone();
     let all = args.names.is_empty();
-    if !servers.is_empty() || all && (!settings.mcp.is_empty() || pins.modules().is_empty()) {
+    let knows_others = !pins.modules().is_empty() || !pins.models().is_empty();
+    if !servers.is_empty() || all && (!settings.mcp.is_empty() || !knows_others) {
         let servers: Vec<String> = servers.into_iter().cloned().collect();
         lock_servers(ui, settings, &servers, args.update, &mut pins)?;
     }
-    let again: Vec<String> = settings.pins.modules().keys().filter(|_| all).cloned().collect();
-    let again = again.iter().map(|path| settings.dir.join(path).display().to_string());
-    let files: Vec<String> = files.into_iter().cloned().chain(again).collect();
-    if !files.is_empty() {
-        modules::lock(ui, settings, &files, args.update, &mut pins)?;
+    let (mut paths, mut models) = (BTreeSet::new(), BTreeSet::new());
+    if all {
+        let module = |path: &String| settings.dir.join(path).display().to_string();
+        paths.extend(settings.pins.modules().keys().map(module));
+        models.extend(settings.pins.models().keys().cloned());
     }
+    for file in files {
+        match file.ends_with(".py") && !is_program(file) {
+            true => drop(paths.insert(file.clone())),
+            false => of_program(ui, file, settings, &mut paths, &mut models)?,
+        }
+    }
+    if !paths.is_empty() {
+        modules::lock(ui, settings, &paths, args.update, &mut pins)?;
+    }
+    lock_models(ui, settings, &models, args.update, &mut pins)?;
     if pins != settings.pins {
         write_lock(ui, settings, &pins)?;
     }
     Ok(Exit::Done)
+}
+
+/// Returns whether a module of Python is a program of a framework.
+fn is_program(path: &str) -> bool {
+    let read = session::load::read_text(&mut Sources::new(), path);
+    let file = read.map(|(id, text)| File::read(id, path, &text, &Limits::default()));
+    file.is_ok_and(|file| matches!(session::frameworks::recognize(&file), Recognized::Frontend(_)))
+}
+
+/// The modules of Python and the models that a program names.
+fn of_program(
+    ui: &Ui,
+    path: &str,
+    settings: &Settings,
+    paths: &mut BTreeSet<String>,
+    models: &mut BTreeSet<String>,
+) -> Result<(), Exit> {
+    let mut sources = Sources::new();
+    let loaded = session::load::load(&mut sources, path, &settings.loading(None))
+        .map_err(|problem| super::say_problem(ui, &sources, problem))?;
+    let pricing = Pricing::of(settings, None);
+    models.extend(loaded.runnables.iter().flat_map(|r| pricing.models(&r.code)));
+    let handlers = loaded.declared.iter().filter_map(|t| t.handler.as_ref()?.field("python")?.field("file"));
+    paths.extend(handlers.filter_map(Data::as_str).map(String::from));
+    Ok(())
+}
+
+fn lock_models(
+    ui: &Ui,
+    settings: &Settings,
+    models: &BTreeSet<String>,
+    update: bool,
+    pins: &mut Pins,
+) -> Result<(), Exit> {
+    for (name, now) in model_pins(settings, models) {
+        let state = match pins.models().get(&name) {
+            None => format!("new: {now}"),
+            Some(locked) if locked.has_price_of(&now) => String::new(),
+            Some(locked) => format!("changed: {locked}, now {now}"),
+        };
+        let has_changed = pins.models().contains_key(&name) && !state.is_empty();
+        if !state.is_empty() {
+            show(ui, ("model", &name), &[("price".to_string(), state)]);
+        }
+        if has_changed && !update {
+            let message = format!("the price of `{}` is not as `{}` has it", clip(&name), Settings::LOCK);
+            ui.usage(&message, Some("look at it, and write `entail lock --update`"));
+            return Err(Exit::Failed);
+        }
+        // The date and the source of a price may be other ones.
+        if update || !pins.models().contains_key(&name) {
+            pins.lock_model(&name, now);
+        }
+    }
+    Ok(())
+}
+
+/// Compares what a program uses with the lock. A price that differs is a warning; with `--locked` it is an
+/// error, and so is what the lock does not have.
+///
+/// # Errors
+/// The user has been told.
+pub(super) fn compare(
+    ui: &Ui,
+    settings: &Settings,
+    models: &BTreeSet<String>,
+    declared: &[Arc<ToolDecl>],
+    is_required: bool,
+) -> Result<(), Exit> {
+    let differ = prices_that_differ(settings, models);
+    if !is_required {
+        for other in differ {
+            ui.note(&format!("warning: {other}\n  help: look at it, and write `entail lock --update`"));
+        }
+        return Ok(());
+    }
+    let lacking = not_locked(settings, models, declared);
+    if let [first, rest @ ..] = &lacking[..] {
+        let more = match rest.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let message = format!("`{}` lacks {first}{more}", Settings::LOCK);
+        ui.usage(&message, Some("`entail lock` with the name of the program or server writes it"));
+        return Err(Exit::Failed);
+    }
+    match differ.first() {
+        Some(other) => {
+            ui.usage(&other.to_string(), Some("look at it, and write `entail lock --update`"));
+            Err(Exit::Failed)
+        }
+        None => Ok(()),
+    }
 }
 
 fn lock_servers(
@@ -55,9 +170,15 @@ fn lock_servers(
             ui.note(&format!("`{server}` is locked; `--update` asks it again"));
             continue;
         }
-        let offered = offers.ask(server)?;
+        let ServerOffer { version, tools: offered } = offers.ask(server)?;
         let changes = changes(pins, server, &offered);
-        show(ui, server, &changes);
+        show(ui, ("server", server), &changes);
+        if let (Some(was), Some(now)) = (pins.version_of(server), &version)
+            && was != now
+        {
+            let state = format!("changed: {}, now {}", clip(was), clip(now));
+            show(ui, ("server", server), &[("version".to_string(), state)]);
+        }
         // Somebody has approved other ones.
         if !update && pins.knows(server) && !changes.is_empty() {
             let message = format!("the server `{server}` offers other tools than `{}` has", Settings::LOCK);
@@ -65,6 +186,7 @@ fn lock_servers(
             return Err(Exit::Failed);
         }
         pins.approve(server, &offered);
+        pins.lock_version(server, version.as_deref());
     }
     Ok(())
 }
@@ -74,7 +196,13 @@ fn lock_servers(
 mod modules {
     use super::*;
 
-    pub(super) fn lock(ui: &Ui, _: &Settings, _: &[String], _: bool, _: &mut Pins) -> Result<(), Exit> {
+    pub(super) fn lock(
+        ui: &Ui,
+        _: &Settings,
+        _: &BTreeSet<String>,
+        _: bool,
+        _: &mut Pins,
+    ) -> Result<(), Exit> {
         Err(ui.usage(
             "this program was built without a reader of Python",
             Some("build it with `--features frameworks`"),
@@ -87,44 +215,37 @@ mod modules {
 mod modules {
     use super::*;
     use agentlang::NotImported;
-    use diagnostics::{Sources, has_errors};
     use runtime::ModulePin;
-    use session::load::{Imports, read_text};
     use session::python_file::PythonFile;
     use std::collections::BTreeMap;
     use std::path::Path;
 
-    /// Locks modules, and those that programs import.
+    /// Locks modules.
     pub(super) fn lock(
         ui: &Ui,
         settings: &Settings,
-        names: &[String],
+        paths: &BTreeSet<String>,
         update: bool,
         pins: &mut Pins,
     ) -> Result<(), Exit> {
         let mut found: BTreeMap<String, ModulePin> = BTreeMap::new();
-        for name in names {
-            let modules = match name.ends_with(".py") {
-                true => vec![module(ui, name)?],
-                false => of_program(ui, name, settings)?,
-            };
-            found.extend(modules.iter().map(|m| m.pin(&settings.dir)));
+        for path in paths {
+            found.extend([module(ui, path)?.pin(&settings.dir)]);
         }
         for (path, new) in found {
             let known = pins.modules().get(&path);
             let changes =
                 known.map_or_else(|| declared(&ModulePin::default(), &new), |old| changed(old, &new));
+            show(ui, ("module", &path), &changes);
             if !update && known.is_some() {
                 if changes.is_empty() {
                     ui.note(&format!("`{path}` is locked"));
                     continue;
                 }
-                show(ui, &path, &changes);
                 let message = format!("`{path}` is not as `{}` has it", Settings::LOCK);
                 ui.usage(&message, Some(&format!("look at it, and write `entail lock --update {path}`")));
                 return Err(Exit::Failed);
             }
-            show(ui, &path, &changes);
             pins.lock_module(&path, new);
         }
         Ok(())
@@ -135,23 +256,6 @@ mod modules {
             ui.usage(&format!("cannot lock `{path}`: {why}"), None);
             Exit::Failed
         })
-    }
-
-    /// The modules that a program imports.
-    fn of_program(ui: &Ui, path: &str, settings: &Settings) -> Result<Vec<PythonFile>, Exit> {
-        let mut sources = Sources::new();
-        let (id, text) = read_text(&mut sources, path)
-            .map_err(|problem| super::super::say_problem(ui, &sources, problem))?;
-        let mut imports = Imports::new(&mut sources, id).with_lock(Some(settings.pins.clone().into()));
-        let (_, found) = agentlang::check_files(id, &text, &mut imports);
-        let modules: Vec<PythonFile> = imports.modules().cloned().collect();
-        if has_errors(&found) && modules.is_empty() {
-            return Err(super::super::say_problem(ui, &sources, session::load::Problem::Wrong(found)));
-        }
-        if modules.is_empty() {
-            ui.note(&format!("`{path}` imports no module of Python"));
-        }
-        Ok(modules)
     }
 
     /// Differences between a module as it is and as it was locked.
@@ -203,11 +307,13 @@ fn changes(pins: &Pins, server: &str, offered: &[ServerTool]) -> Vec<(String, St
     found
 }
 
-fn show(ui: &Ui, server: &str, changes: &[(String, String)]) {
-    for (tool, state) in changes {
+/// Shows what is new or other in something, such as a server.
+fn show(ui: &Ui, (kind, name): (&str, &str), changes: &[(String, String)]) {
+    let part = if kind == "server" { "tool" } else { "part" };
+    for (of, state) in changes {
         match ui.is_json() {
-            true => ui.result(&json!({ "server": server, "tool": tool, "state": state }).to_string()),
-            false => ui.result(&format!("{server}  {}  ({state})", visible(tool, MAX_NAME_CHARS))),
+            true => ui.result(&json!({ kind: name, part: of, "state": state }).to_string()),
+            false => ui.result(&format!("{name}  {}  ({state})", visible(of, MAX_NAME_CHARS))),
         }
     }
 }

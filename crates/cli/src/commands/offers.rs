@@ -5,7 +5,7 @@
 use super::canceled;
 use crate::interrupt::unless_canceled;
 use crate::ui::{Exit, Ui};
-use runtime::{Pins, ServerTool, Tools};
+use runtime::{Pins, ServerOffer, Tools};
 use session::load::replace_file;
 use session::settings::Settings;
 
@@ -40,8 +40,8 @@ impl<'a> Offers<'a> {
     ///
     /// # Errors
     /// It does not answer, or the user has not waited, which the user has been told.
-    pub fn ask(&self, server: &str) -> Result<Vec<ServerTool>, Exit> {
-        match unless_canceled(&self.runtime, self.tools.discover(server)) {
+    pub fn ask(&self, server: &str) -> Result<ServerOffer, Exit> {
+        match unless_canceled(&self.runtime, self.tools.offer(server)) {
             None => Err(canceled(self.ui)),
             Some(Ok(offered)) => Ok(offered),
             Some(Err(why)) => {

@@ -16,6 +16,7 @@ use policy::Policy;
 use runtime::trace::{Head, TraceStream};
 use runtime::{Asked, CancellationToken, ConfigError, Event, Limits, Models, RunReport};
 use serde_json::{Value, json};
+use session::bound::Pricing;
 use session::events::{Detail, event_json};
 use session::load::{self, Kind, Loaded, Runnable, read_data, reason};
 use session::preflight::Refusal;
@@ -38,7 +39,7 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Ok(loaded) => loaded,
         Err(problem) => return say_problem(ui, &sources, problem),
     };
-    let Loaded { runnables: all, found, policy, .. } = loaded;
+    let Loaded { runnables: all, found, policy, declared, .. } = loaded;
     if !ui.is_json() {
         ui.problems(&sources, &worth_saying(ui, found));
     }
@@ -47,6 +48,13 @@ pub fn run(ui: &Ui, args: &RunArgs) -> Exit {
         Err(exit) => return exit,
     };
     let journal = &args.journal;
+    if journal.replay.is_none() {
+        let pricing = Pricing::of(&session.settings, session.options.model.as_deref());
+        let models = pricing.models(&runnable.code);
+        if let Err(exit) = super::lock::compare(ui, &session.settings, &models, &declared, args.locked) {
+            return exit;
+        }
+    }
     if journal.replay.is_none()
         && !args.has_engine()
         && let Err(exit) = before_run(ui, &sources, &session, Kind::of(&args.file), runnable, policy.as_ref())

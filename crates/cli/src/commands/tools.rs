@@ -221,12 +221,14 @@ fn servers_of(ui: &Ui, settings: &Settings, named: &[String], listing: Listing) 
     let offers = Offers::of(ui, settings, named)?;
     let mut pins = settings.pins.clone();
     for server in &offers.servers {
-        let found = offers.ask(server)?;
+        let offer = offers.ask(server)?;
+        let found = offer.tools;
         match listing {
             Listing::Declare => declare(ui, server, &found)?,
             Listing::Show | Listing::Approve => show(ui, &settings.pins, server, &found),
         }
         pins.approve(server, &found);
+        pins.lock_version(server, offer.version.as_deref());
     }
     if listing == Listing::Approve {
         write_lock(ui, settings, &pins)?;

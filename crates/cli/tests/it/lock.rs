@@ -154,6 +154,10 @@ fn a_program_calls_functions_of_a_module_until_the_module_changes() {
         "{text}"
     );
     assert!(text.contains("desk/shop.py:15:9"), "{text}");
+    let test = "test \"t\" {\n    let x = 1;\n    assert x == 1;\n    expect call shop.refund;\n}\n";
+    write("desk/test.agent", &format!("use python \"shop.py\" as shop;\n{test}"));
+    let text = said(&at(&["test", "desk/test.agent"]));
+    assert!(text.contains("`shop.refund` was not called"), "{text}");
 
     let out = at(&["lock", "desk/desk.agent"]);
     let locked = "desk/shop.py  Level  (new)\ndesk/shop.py  Refund  (new)\ndesk/shop.py  refund  (new)\n";
@@ -178,4 +182,57 @@ fn a_program_calls_functions_of_a_module_until_the_module_changes() {
     );
     assert!(at(&["lock", "--update"]).status.success());
     assert!(run().status.success());
+}
+
+#[test]
+fn the_lock_has_the_prices_of_the_models_of_a_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let priced = |input: f64| {
+        let model = "[models.mine]\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9\"\n";
+        write("entail.toml", &format!("{model}price = {{ input = {input}, output = 8 }}\n"));
+    };
+    priced(2.0);
+    let program = "agent a { model: \"mine\", tools: [] }\ntask t(x: String) -> String by agent { prompt \"{x}\" }\n\
+        pipeline p(x: String) -> String { let y = t(x) by a; return y; }\n";
+    write("ask.agent", program);
+    write("replies.json", "[\"yes\"]");
+    let at = |args: &[&str]| entail(dir.path(), args);
+    let cost = |more: &[&str]| at(&[&["cost", "ask.agent"], more].concat());
+    assert!(cost(&[]).status.success());
+    let out = cost(&["--locked"]);
+    assert!(
+        !out.status.success() && said(&out).contains("`entail.lock` lacks the price of `mine`"),
+        "{}",
+        said(&out)
+    );
+    let out = at(&["lock", "ask.agent"]);
+    let new = "mine  price  (new: $2 for a million tokens of prompt and $8 of reply)\n";
+    assert_eq!(String::from_utf8_lossy(&out.stdout), new, "{}", said(&out));
+    let lock = std::fs::read_to_string(dir.path().join("entail.lock")).unwrap();
+    assert!(
+        lock.ends_with("[models.\"mine\"]\ninput = \"2\"\noutput = \"8\"\nsource = \"entail.toml\"\n"),
+        "{lock}"
+    );
+    let out = cost(&["--locked"]);
+    assert!(out.status.success() && !said(&out).contains("warning"), "{}", said(&out));
+
+    priced(3.0);
+    let differs = "`mine` costs $3 for a million tokens of prompt and $8 of reply, and $2 for a million tokens of prompt \
+        and $8 of reply in `entail.lock`";
+    let run =
+        |more: &[&str]| at(&[&["run", "ask.agent", "hello", "--script", "replies.json"], more].concat());
+    for out in [cost(&[]), run(&[])] {
+        assert!(
+            out.status.success() && said(&out).contains(&format!("warning: {differs}")),
+            "{}",
+            said(&out)
+        );
+    }
+    for out in [cost(&["--locked"]), run(&["--locked"]), at(&["lock"])] {
+        assert!(!out.status.success() && said(&out).contains("entail lock --update"), "{}", said(&out));
+    }
+    assert!(said(&run(&["--locked"])).contains(differs));
+    assert!(at(&["lock", "--update"]).status.success());
+    assert!(run(&["--locked"]).status.success());
 }

@@ -1,7 +1,7 @@
 //! Connections to servers, with what can happen to them.
 
 use super::host::{Host, OpenCall, capabilities, roots};
-use super::pins::{Pins, ServerTool};
+use super::pins::{Pins, ServerOffer, ServerTool};
 use super::{BEFORE, McpCall, McpServer, NEWEST, ServerPart, oauth, result, signature};
 use crate::process::{self, ProcessGroup, STDERR_TAIL};
 use crate::tools::{ToolAnswer, ToolError, ToolLimits};
@@ -136,14 +136,15 @@ impl Connections {
         server: &str,
         limits: &ToolLimits,
         hidden: &[String],
-    ) -> Result<Vec<ServerTool>, String> {
+    ) -> Result<ServerOffer, String> {
         let declared = self.declared(server).map_err(|e| e.one_line())?;
         let limit = declared.settings.start_timeout.map_or(START, Duration::from_secs_f64);
         let connected = Client::connect(server, declared, limits, hidden, limit, false).await;
         let client = connected.map_err(|e| format!("MCP server `{server}`: {}", e.one_line()))?;
         let tools = client.tools.iter().map(described).collect();
+        let version = client.version();
         client.close(true).await;
-        Ok(tools)
+        Ok(ServerOffer { version, tools })
     }
 
     /// The keys of servers.
@@ -471,6 +472,12 @@ impl Client {
         Ok(client)
     }
 
+    /// The version that the server states, if it states one.
+    fn version(&self) -> Option<String> {
+        let info = self.service.peer_info()?;
+        Some(info.server_info.as_ref()?.version.clone()).filter(|v| !v.is_empty())
+    }
+
     /// Explains why a request has no result, with the state of the server's process.
     async fn explain(&self, e: &ServiceError) -> String {
         match &self.process {
@@ -517,6 +524,14 @@ impl Client {
                 "look at it with `entail tools --discover {0}`, and approve it with `entail lock --update {0}`",
                 call.server
             );
+            let was = pins.version_of(call.server);
+            let what = match self.version().filter(|now| was.is_some_and(|was| was != now)) {
+                Some(now) => {
+                    let (now, was) = (clip(&now, 40), clip(was.unwrap_or_default(), 40));
+                    format!("{what} (its server is of version {now}, and was of {was})")
+                }
+                None => what,
+            };
             return Err(ConfigError::new(what).with_help(help).into());
         }
         let arguments = match arguments(call, tool) {

@@ -23,7 +23,10 @@ mod result;
 #[cfg(feature = "mcp")]
 mod signature;
 
-pub use pins::{ApprovedTool, ModulePin, PinState, Pins, ServerTool, ToolHashes, file_hash, toml_problem};
+pub use pins::{
+    ApprovedTool, ModelPin, ModulePin, PinState, Pins, ServerOffer, ServerTool, ToolHashes, file_hash,
+    toml_problem,
+};
 
 use crate::tools::ToolLimits;
 use core_ir::{Data, Name, Stated, ToolDecl};
@@ -263,8 +266,8 @@ impl Connections {
         server: &str,
         _: &ToolLimits,
         _: &[String],
-    ) -> Result<Vec<ServerTool>, String> {
-        self.check(server).map(|()| Vec::new()).map_err(|e| e.one_line())
+    ) -> Result<ServerOffer, String> {
+        self.check(server).map(|()| ServerOffer::default()).map_err(|e| e.one_line())
     }
 
     pub(crate) fn check(&self, _: &str) -> Result<(), crate::ConfigError> {

@@ -1,4 +1,4 @@
-//! Which tools of servers were approved, as they were then, and which modules of Python.
+//! Which tools of servers were approved, as they were then, which modules of Python, and prices of models.
 
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -25,6 +25,56 @@ pub struct Pins {
     tools: BTreeMap<String, BTreeMap<String, Pin>>,
     #[serde(default)]
     python: BTreeMap<String, ModulePin>,
+    #[serde(default)]
+    models: BTreeMap<String, ModelPin>,
+    /// Versions that servers stated when their tools were approved.
+    #[serde(default)]
+    servers: BTreeMap<String, String>,
+}
+
+/// Price of a model when it was locked, in US dollars for a million tokens, as decimals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPin {
+    /// Of the prompt; `None` if it was not known.
+    pub input: Option<String>,
+    /// Of the reply; `None` if it was not known.
+    pub output: Option<String>,
+    /// Of the part of the prompt that the provider's cache had, if that has a price of its own.
+    pub cached: Option<String>,
+    /// Of the part of the prompt that was written to the cache.
+    pub cache_write: Option<String>,
+    /// The day from which the price holds.
+    pub date: Option<String>,
+    /// Page, contract or file that the price is from.
+    pub source: Option<String>,
+}
+
+impl ModelPin {
+    /// Returns whether the price is the same, whatever its date and source.
+    pub fn has_price_of(&self, other: &ModelPin) -> bool {
+        let price =
+            |m: &ModelPin| (m.input.clone(), m.output.clone(), m.cached.clone(), m.cache_write.clone());
+        price(self) == price(other)
+    }
+}
+
+impl std::fmt::Display for ModelPin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Some(input), Some(output)) = (&self.input, &self.output) else {
+            return f.write_str("an unknown price");
+        };
+        if input == "0" && output == "0" {
+            return f.write_str("nothing");
+        }
+        write!(f, "${input} for a million tokens of prompt and ${output} of reply")?;
+        for (part, price) in [("cached", &self.cached), ("written to the cache", &self.cache_write)] {
+            if let Some(price) = price {
+                write!(f, " (${price} if {part})")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A module of Python whose functions are tools, as it was when it was locked.
@@ -61,12 +111,18 @@ pub fn file_hash(bytes: &[u8]) -> String {
 
 impl Default for Pins {
     fn default() -> Pins {
-        Pins { version: VERSION, tools: BTreeMap::new(), python: BTreeMap::new() }
+        Pins {
+            version: VERSION,
+            tools: BTreeMap::new(),
+            python: BTreeMap::new(),
+            models: BTreeMap::new(),
+            servers: BTreeMap::new(),
+        }
     }
 }
 
 /// Version of the file that is written. Version 1 has one hash for each tool, version 2 no parameters,
-/// version 3 no definitions, version 4 no modules of Python.
+/// version 3 no definitions, version 4 neither modules of Python nor models.
 const VERSION: u32 = 5;
 
 /// Approved parts of a tool.
@@ -211,6 +267,29 @@ impl Pins {
                 let _ = writeln!(out, "{} = {pin}", quoted(name));
             }
         }
+        if !self.servers.is_empty() {
+            out.push_str("\n[servers]\n");
+            for (server, version) in &self.servers {
+                let _ = writeln!(out, "{} = {}", quoted(server), quoted(version));
+            }
+        }
+        for (model, pin) in &self.models {
+            let _ = write!(out, "\n[models.{}]\n", quoted(model));
+            let ModelPin { input, output, cached, cache_write, date, source } = pin;
+            let parts = [
+                ("input", input),
+                ("output", output),
+                ("cached", cached),
+                ("cache_write", cache_write),
+                ("date", date),
+                ("source", source),
+            ];
+            for (name, text) in parts {
+                if let Some(text) = text {
+                    let _ = writeln!(out, "{name} = {}", quoted(text));
+                }
+            }
+        }
         for (path, ModulePin { files, declared }) in &self.python {
             for (table, entries) in [("files", files), ("declared", declared)] {
                 let _ = write!(out, "\n[python.{}.{table}]\n", quoted(path));
@@ -230,6 +309,29 @@ impl Pins {
     /// The locked modules of Python, by path relative to the lock.
     pub fn modules(&self) -> &BTreeMap<String, ModulePin> {
         &self.python
+    }
+
+    /// The locked models.
+    pub fn models(&self) -> &BTreeMap<String, ModelPin> {
+        &self.models
+    }
+
+    /// Locks the price of a model.
+    pub fn lock_model(&mut self, name: &str, model: ModelPin) {
+        self.models.insert(name.to_string(), model);
+    }
+
+    /// The version that a server stated when its tools were approved.
+    pub fn version_of(&self, server: &str) -> Option<&str> {
+        self.servers.get(server).map(String::as_str)
+    }
+
+    /// Locks the version of a server; `None` if it states none.
+    pub fn lock_version(&mut self, server: &str, version: Option<&str>) {
+        match version {
+            Some(version) => drop(self.servers.insert(server.to_string(), version.to_string())),
+            None => drop(self.servers.remove(server)),
+        }
     }
 
     /// Locks a module of Python.
@@ -301,6 +403,15 @@ impl Pins {
         let pin = |tool: &ServerTool| (tool.name.clone(), Pin::Parts(tool.hashes()));
         self.tools.insert(server.to_string(), tools.into_iter().map(pin).collect());
     }
+}
+
+/// A server as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerOffer {
+    /// Its version, if it states one.
+    pub version: Option<String>,
+    /// Its tools.
+    pub tools: Vec<ServerTool>,
 }
 
 /// A tool as its server describes it.

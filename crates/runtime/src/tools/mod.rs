@@ -12,7 +12,7 @@ pub use python::{PythonSettings, SHIM as PYTHON_SHIM};
 pub(crate) use runs::utc as utc_text;
 
 use crate::elicit::Respondent;
-use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerPart, ServerTool};
+use crate::mcp::{Connections, McpCall, McpServer, Pins, ServerOffer, ServerPart, ServerTool};
 use crate::process::look_up;
 use crate::provider::{BoxFuture, Work, script_in};
 use crate::{ConfigError, ConfigErrorKind, Environment, Redactor};
@@ -379,6 +379,14 @@ impl Tools {
     /// # Errors
     /// It is not declared, or can't be reached; in words for people.
     pub async fn discover(&self, server: &str) -> Result<Vec<ServerTool>, String> {
+        self.offer(server).await.map(|offer| offer.tools)
+    }
+
+    /// An MCP server with its tools, as it describes them now.
+    ///
+    /// # Errors
+    /// It is not declared, or can't be reached; in words for people.
+    pub async fn offer(&self, server: &str) -> Result<ServerOffer, String> {
         self.mcp.list(server, &self.shared.limits, &self.hidden).await
     }
 
