@@ -5,7 +5,8 @@
 //! says which text of outsiders reaches which action. A list of servers is a program: one conversation with
 //! all their tools.
 //!
-//! Invariant: what reaches what is decided by [`analysis::flow`] alone.
+//! Invariant: what reaches what within the conversations of agents is decided by [`analysis::flow`] alone, and
+//! what the code around them does by [`tool_facts::Steps`].
 //! Invariant: a tool of which nothing is known is on no path, and is counted.
 
 pub mod codes;
@@ -29,7 +30,8 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use tool_facts::registry::{self, Server};
 use tool_facts::{
-    Acted, Confidence, Effect, Evidence, Handed, Knowledge, Reader, Role, ServerDef, ToolFacts,
+    Acted, Confidence, Effect, Evidence, Fact, Handed, Knowledge, OwnPath, Reader, Role, ServerDef, Steps,
+    ToolFacts,
 };
 
 /// Servers of one list that are analyzed together.
@@ -37,8 +39,18 @@ const MAX_SERVERS: usize = 200;
 /// Paths that are kept of one program; the others are counted.
 const MAX_PATHS: usize = 10_000;
 /// Packages of frameworks that no front end reads, with the names of the frameworks.
-const NOT_READ: &[(&str, &str)] =
-    &[("agno", "Agno"), ("dspy", "DSPy"), ("haystack", "Haystack"), ("strands", "Strands Agents")];
+const NOT_READ: &[(&str, &str)] = &[
+    ("agno", "Agno"),
+    ("claude_agent_sdk", "Claude Agent SDK"),
+    ("claude_code_sdk", "Claude Agent SDK"),
+    ("dspy", "DSPy"),
+    ("haystack", "Haystack"),
+    ("strands", "Strands Agents"),
+];
+/// Modules whose own steps are followed.
+const MAX_MODULES: usize = 600;
+/// Name of the framework of a program that uses none which a front end reads.
+const PYTHON: &str = "python";
 /// Names that a finding lists of further sources or calls.
 const MAX_NAMES: usize = 8;
 
@@ -86,6 +98,16 @@ pub struct AuditedProgram {
     pub unread: Vec<(String, Span)>,
 }
 
+impl AuditedProgram {
+    /// Adds paths, and keeps the worst ones.
+    fn add_paths(&mut self, paths: Vec<AttackPath>) {
+        self.paths.extend(paths);
+        self.paths.sort_by_key(|p| (std::cmp::Reverse((p.kind, p.confidence())), p.sink.span, p.source.span));
+        self.more_paths += self.paths.len().saturating_sub(MAX_PATHS);
+        self.paths.truncate(MAX_PATHS);
+    }
+}
+
 /// Result of an audit.
 #[derive(Debug, Default)]
 pub struct Audit {
@@ -95,6 +117,8 @@ pub struct Audit {
     pub programs: Vec<AuditedProgram>,
     /// Frameworks that no front end reads, with the number of files that use each.
     pub not_read: BTreeMap<&'static str, usize>,
+    /// Number of modules that ask models by themselves, without a framework that a front end reads.
+    pub plain_modules: usize,
     /// Offers of the servers that were asked.
     offers: Offers,
     /// The program that has each path, by the ends of the path.
@@ -122,8 +146,12 @@ struct Prepared {
     triggers: Vec<Trigger>,
     unread: Vec<(String, Span)>,
     programs: Vec<Program>,
-    /// The text that the file hands to agents, and its calls with their answers.
-    handed: Handed,
+}
+
+impl Prepared {
+    fn talk(&self) -> paths::Conversation {
+        paths::Conversation { asked: self.asks_user, shared: self.shares_session }
+    }
 }
 
 struct Program {
@@ -173,13 +201,23 @@ impl Audit {
         let lists: Vec<ServerDef> = loaded.iter().flat_map(|f| defined(f, &Versions::default())).collect();
         let frontends = frontends_of(&loaded, &shared);
         let mut prepared: Vec<Prepared> = Vec::new();
+        let (with_steps, all) = modules_with_steps(&loaded, &shared, &frontends);
+        let is_plain = |(f, main): &&(File, bool)| {
+            *main && !frontends.contains_key(&f.id) && not_read(f).is_none() && asks_models(f)
+        };
+        self.plain_modules += files.iter().filter(is_plain).count();
+        let mut steps = Steps::of(with_steps.iter().copied());
         for (index, (file, main)) in files.iter().enumerate() {
-            if !main {
-                continue;
-            }
-            let Some(frontend) = frontends.get(&file.id).copied() else {
-                if let Some(name) = not_read(file) {
+            let frontend = frontends.get(&file.id).copied().filter(|_| *main);
+            let Some(frontend) = frontend else {
+                if let Some(name) = not_read(file).filter(|_| *main) {
                     *self.not_read.entry(name).or_default() += 1;
+                }
+                // A module that the programs import.
+                if with_steps.contains(&file.id) {
+                    let (files, versions) = (vec![file.clone()], Versions::default());
+                    let project = Project { files, versions, modules: Some(shared.clone()) };
+                    Reader::new(&project, 0, PYTHON, &[]).read_steps(&mut steps, &[]);
                 }
                 continue;
             };
@@ -192,41 +230,117 @@ impl Audit {
                 own.extend(others);
             }
             let project = Project { files: own, versions, modules: Some(shared.clone()) };
-            prepared.extend(prepare(&project, frontend, &lists, &self.offers));
+            prepared.extend(prepare(&project, frontend, &lists, &self.offers, &mut steps));
         }
-        // A module may run the agents that another one makes.
-        let mut handed = Handed::default();
-        for p in &mut prepared {
-            let own = std::mem::take(&mut p.handed);
-            handed.fed.extend(own.fed);
-            handed.acted.extend(own.acted);
+        let (handed, cut) = steps.handed();
+        let answers = answers(&prepared, &handed);
+        let first = self.programs.len();
+        prepared.into_iter().for_each(|p| self.search(p, &handed, &answers));
+        handed.own.iter().for_each(|own| self.add_own_path(own, first, &frontends));
+        if (cut || !all)
+            && let Some(program) = self.programs.get_mut(first)
+        {
+            let at = Span { file: program.file, start: 0, end: 0 };
+            program.unread.push(("some of what the program does by itself: it is too large".into(), at));
         }
-        prepared.into_iter().for_each(|p| self.search(p, &handed));
+    }
+
+    /// Adds a path that a program goes by itself, to the program in whose file it asks a model, or that acts.
+    fn add_own_path(
+        &mut self,
+        own: &OwnPath,
+        first: usize,
+        frontends: &HashMap<FileId, &'static dyn Frontend>,
+    ) {
+        let kind = if own.sink_fact.effect.has(Role::Runs) { PathKind::Runs } else { PathKind::Acts };
+        // Whoever writes a message may decide the answer to it.
+        if kind == PathKind::Acts
+            && own.sink_fact.effect == Effect::MessageSend
+            && own.source_fact.effect == Effect::MessageRead
+        {
+            return;
+        }
+        let key = ((kind, own.source.clone(), own.sink.clone()), own.source_at, own.sink_at);
+        if self.seen.contains_key(&key) {
+            return;
+        }
+        let step = |name: &str, span: Span, fact: &Fact| Step {
+            name: name.to_string(),
+            tools: Vec::new(),
+            params: Vec::new(),
+            span,
+            fact: fact.clone(),
+            agent: None,
+        };
+        let path = AttackPath {
+            kind,
+            source: step(&own.source, own.source_at, &own.source_fact),
+            private: None,
+            sink: step(&own.sink, own.sink_at, &own.sink_fact),
+            models: own.models.clone(),
+            test: own.test,
+            asked: false,
+            also_in: Vec::new(),
+        };
+        let places = own.models.last().copied().into_iter().chain([own.sink_at, own.source_at]);
+        let places: Vec<FileId> = places.map(|s| s.file).collect();
+        let of_file = |file: &FileId| self.programs.iter().skip(first).position(|p| p.file == *file);
+        let index = match places.iter().find_map(of_file) {
+            Some(index) => first + index,
+            None => {
+                let file = own.sink_at.file;
+                let stem = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).replace(".py", "");
+                self.programs.push(AuditedProgram {
+                    file,
+                    framework: frontends.get(&file).map_or(PYTHON, |f| f.name()),
+                    name: self.sources.get(file).map(|s| stem(&s.path)).unwrap_or_default(),
+                    tools: Vec::new(),
+                    paths: Vec::new(),
+                    more_paths: 0,
+                    approved: Vec::new(),
+                    gave_up: None,
+                    unread: Vec::new(),
+                });
+                self.programs.len() - 1
+            }
+        };
+        let program = &mut self.programs[index];
+        self.seen.insert(key, (index, program.name.clone()));
+        program.add_paths(vec![path]);
     }
 
     /// Searches the programs of a file for paths. `handed` is what modules hand to agents, and what they do
-    /// with answers.
-    fn search(&mut self, prepared: Prepared, handed: &Handed) {
-        let Prepared { file, framework, asks_user, shares_session, triggers, unread, programs, .. } =
-            prepared;
-        let talk = paths::Conversation { asked: asks_user, shared: shares_session };
+    /// with answers; `answers` are the sources of the answers of other agents.
+    fn search(&mut self, prepared: Prepared, handed: &Handed, answers: &HashMap<Span, Vec<Step>>) {
+        let Prepared { file, framework, triggers, unread, programs, .. } = &prepared;
+        let (file, framework, talk) = (*file, *framework, prepared.talk());
         for Program { unit, tools, parts } in programs {
             let mut triggers = triggers.clone();
-            for text in &handed.fed {
-                let given = match text.made {
-                    true => text.agents.iter().any(|a| parts.contains(a)),
-                    false => text.agents.contains(&unit.span),
-                };
-                if given && !triggers.iter().any(|t| t.span == text.span) {
-                    let (name, fact) = (text.name.clone(), text.fact.clone());
-                    let in_instructions = text.made;
-                    triggers.push(Trigger { name, span: text.span, fact, in_instructions });
+            let mut add = |trigger: Trigger| match triggers.iter_mut().find(|t| t.span == trigger.span) {
+                Some(known) => known.in_instructions |= trigger.in_instructions,
+                None => triggers.push(trigger),
+            };
+            let is_given = |agents: &HashSet<Span>, made: bool| match made {
+                true => agents.iter().any(|a| parts.contains(a)),
+                false => agents.contains(&unit.span),
+            };
+            for text in handed.fed.iter().filter(|t| is_given(&t.agents, t.made)) {
+                let (name, fact) = (text.name.clone(), text.fact.clone());
+                add(Trigger { name, span: text.span, fact, in_instructions: text.made });
+            }
+            let others = handed.passed.iter().filter(|p| !p.from.contains(&unit.span));
+            for passed in others.filter(|p| is_given(&p.to, p.made)) {
+                let mut from: Vec<&Span> = passed.from.iter().filter(|s| answers.contains_key(s)).collect();
+                from.sort_unstable();
+                for step in from.into_iter().flat_map(|s| &answers[s]) {
+                    let (name, fact) = (step.name.clone(), step.fact.clone());
+                    add(Trigger { name, span: step.span, fact, in_instructions: passed.made });
                 }
             }
             let mut acted: Vec<&Acted> =
                 handed.acted.iter().filter(|a| a.agents.contains(&unit.span)).collect();
             acted.dedup_by_key(|a| a.span);
-            let found = paths::search(&unit, &tools, &triggers, &acted, talk);
+            let found = paths::search(unit, tools, &triggers, &acted, talk);
             let mut own: Vec<AttackPath> = Vec::new();
             for path in found.paths {
                 let key = (path.kind, path.source.name.clone(), path.sink.name.clone());
@@ -248,20 +362,19 @@ impl Audit {
                     }
                 }
             }
-            own.sort_by_key(|p| (std::cmp::Reverse((p.kind, p.confidence())), p.sink.span, p.source.span));
-            let more_paths = own.len().saturating_sub(MAX_PATHS);
-            own.truncate(MAX_PATHS);
-            self.programs.push(AuditedProgram {
+            let mut program = AuditedProgram {
                 file,
                 framework,
                 name: unit.name.clone(),
-                tools,
-                paths: own,
-                more_paths,
+                tools: tools.clone(),
+                paths: Vec::new(),
+                more_paths: 0,
                 approved: found.approved.iter().map(ToString::to_string).collect(),
                 gave_up: found.gave_up,
                 unread: unread.clone(),
-            });
+            };
+            program.add_paths(own);
+            self.programs.push(program);
         }
     }
 
@@ -378,8 +491,16 @@ impl Audit {
         d.agent = path.sink.agent.clone().or_else(|| Some(program.name.clone()));
         let mut steps: Vec<(&Step, &str)> = vec![(&path.source, "text of outsiders comes in")];
         steps.extend(path.private.iter().map(|p| (p, "private data comes in")));
+        let models = path.models.iter().map(|at| (*at, "a model is asked here"));
+        let tests = path.test.map(|at| (at, "its answer decides here"));
+        let mut between: Vec<(Span, &str)> = models.chain(tests).collect();
         steps.push((&path.sink, "the call"));
         for (step, what) in steps {
+            if std::ptr::eq(step, &path.sink) {
+                for (at, what) in std::mem::take(&mut between) {
+                    d = d.remark(at, what);
+                }
+            }
             let name = shown(step);
             if step.span != path.sink.span || step.fact.evidence.span() != step.span {
                 let text = format!("{what}: {name}, {}", self.because(step));
@@ -419,6 +540,7 @@ fn prepare(
     frontend: &'static dyn Frontend,
     lists: &[ServerDef],
     offers: &Offers,
+    steps: &mut Steps,
 ) -> Option<Prepared> {
     let file = project.files.first()?;
     let mut own = defined(file, &project.versions);
@@ -456,7 +578,7 @@ fn prepare(
         server.add_facts(&mut known);
     }
     let places: Vec<Span> = compiled.units.iter().map(|u| u.span).collect();
-    let (handed, parts) = reader.handed(&places);
+    let parts = reader.read_steps(steps, &places);
     let audited = |t: &ToolDecl| {
         let facts = known.get(&(t.span, t.name.to_string())).cloned();
         let server = listed.iter().find(|s| s.def.span == t.span);
@@ -484,7 +606,6 @@ fn prepare(
         triggers: triggers(file),
         unread,
         programs: programs.collect(),
-        handed,
     })
 }
 
@@ -642,10 +763,7 @@ fn frontends_of(files: &[File], modules: &Modules) -> HashMap<FileId, &'static d
     };
     let mut found: HashMap<FileId, &'static dyn Frontend> = files.iter().filter_map(own).collect();
     let sources = modules.sources();
-    let mut importers: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
-    for module in 0..sources.len() {
-        sources.imported(module).into_iter().for_each(|imported| importers[imported].push(module));
-    }
+    let importers = importers(modules);
     let id = |module: usize| sources.get(module).map(|s| s.id);
     let is_read = |module: &usize| id(*module).is_some_and(|id| found.contains_key(&id));
     let mut todo: VecDeque<usize> = (0..sources.len()).filter(is_read).collect();
@@ -659,6 +777,72 @@ fn frontends_of(files: &[File], modules: &Modules) -> HashMap<FileId, &'static d
         }
     }
     found
+}
+
+/// For each module those that import it.
+fn importers(modules: &Modules) -> Vec<Vec<usize>> {
+    let sources = modules.sources();
+    let mut importers: Vec<Vec<usize>> = vec![Vec::new(); sources.len()];
+    for module in 0..sources.len() {
+        sources.imported(module).into_iter().for_each(|imported| importers[imported].push(module));
+    }
+    importers
+}
+
+/// The modules in Python whose steps are followed: those of programs, those that ask models by themselves, what
+/// imports them, and what all these import. False if there are more than are looked at.
+fn modules_with_steps(
+    files: &[File],
+    modules: &Modules,
+    frontends: &HashMap<FileId, &'static dyn Frontend>,
+) -> (HashSet<FileId>, bool) {
+    let sources = modules.sources();
+    let begins = |file: &&File| frontends.contains_key(&file.id) || asks_models(file);
+    let mut todo: VecDeque<usize> =
+        files.iter().filter(begins).filter_map(|f| sources.of_file(f.id)).collect();
+    let importers = importers(modules);
+    let mut seen: HashSet<usize> = todo.iter().copied().collect();
+    let mut by_import: Vec<usize> = todo.iter().copied().collect();
+    while let Some(module) = by_import.pop() {
+        let new = importers[module].iter().copied().filter(|m| seen.insert(*m));
+        new.for_each(|m| {
+            todo.push_back(m);
+            by_import.push(m);
+        });
+    }
+    let mut out = HashSet::new();
+    while let Some(module) = todo.pop_front() {
+        if out.len() >= MAX_MODULES {
+            return (out, false);
+        }
+        out.extend(sources.get(module).map(|s| s.id));
+        todo.extend(sources.imported(module).into_iter().filter(|m| seen.insert(*m)));
+    }
+    (out, true)
+}
+
+/// Returns true if a module imports a client of models or a framework.
+fn asks_models(file: &File) -> bool {
+    let packages = tool_facts::model_calls::PACKAGES;
+    let modules = packages.iter().filter(|p| p.contains('.'));
+    let Some(source) = &file.python else { return false };
+    source.imports_family(packages)
+        || modules.into_iter().any(|m| source.imports_module(m))
+        || tool_facts::model_calls::mentions_model(source)
+}
+
+/// The sources of the answers of agents that are given to other agents, by the places of the agents.
+fn answers(prepared: &[Prepared], handed: &Handed) -> HashMap<Span, Vec<Step>> {
+    let mut out: HashMap<Span, Vec<Step>> = HashMap::new();
+    for p in prepared {
+        for Program { unit, tools, .. } in &p.programs {
+            if handed.passed.iter().any(|passed| passed.from.contains(&unit.span)) {
+                let found = paths::search(unit, tools, &[], &[], p.talk());
+                out.entry(unit.span).or_default().extend(found.answer);
+            }
+        }
+    }
+    out
 }
 
 /// The framework that a module uses, if it is one that no front end reads.

@@ -52,6 +52,10 @@ pub struct AttackPath {
     pub private: Option<Step>,
     /// The tool that acts.
     pub sink: Step,
+    /// Calls by which the program asks models by itself, in order.
+    pub models: Vec<Span>,
+    /// The test of an answer that decides the call, where the answer is not among its arguments.
+    pub test: Option<Span>,
     /// True if the framework asks the user before each call, unless told otherwise.
     pub asked: bool,
     /// Other programs with the same path.
@@ -83,6 +87,8 @@ pub struct Trigger {
 #[derive(Default)]
 pub(super) struct Found {
     pub paths: Vec<AttackPath>,
+    /// What brings in the text of outsiders in its answer.
+    pub answer: Vec<Step>,
     /// Place and reason where the flow analysis gave up.
     pub gave_up: Option<(Span, &'static str)>,
     /// Calls with effects that a person allows each time.
@@ -198,6 +204,9 @@ pub(super) fn search(
             agent: None,
         });
         let sources: Vec<Step> = by_tools.chain(by_triggers).collect();
+        if matches!(site.sink, Sink::Answer) {
+            found.answer.extend(sources.iter().cloned());
+        }
         for (facts, sink) in sinks {
             for source in &sources {
                 let private = private.map(|(t, fact)| step(&agents, t, fact));
@@ -212,9 +221,19 @@ pub(super) fn search(
                     continue;
                 }
                 let sink = Step { fact: fact.clone(), ..sink.clone() };
-                let path =
-                    AttackPath { kind, sink, source: source.clone(), private, asked, also_in: Vec::new() };
-                keep(&mut best, path);
+                keep(
+                    &mut best,
+                    AttackPath {
+                        kind,
+                        sink,
+                        source: source.clone(),
+                        private,
+                        models: Vec::new(),
+                        test: None,
+                        asked,
+                        also_in: Vec::new(),
+                    },
+                );
             }
         }
     }

@@ -13,106 +13,14 @@
 use crate::scan::dotted;
 use diagnostics::Span;
 use frontend_kit::emit::clip;
-use python::{ClassId, FunctionId, Object, ObjectId, PyKind, Value, World};
+use python::{ClassId, FunctionId, ObjectId, PyKind, Value, World};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{Expr, ExprCall, Stmt};
 use ruff_text_size::Ranged;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-
-/// Methods that ask a model, whatever they are called on.
-const ALWAYS: &[&str] = &[
-    "a_generate_reply",
-    "a_initiate_chat",
-    "acompletion",
-    "agenerate",
-    "ainvoke",
-    "akickoff",
-    "apredict",
-    "astream_events",
-    "chat_completion",
-    "create_stream",
-    "generate_content",
-    "generate_content_async",
-    "generate_reply",
-    "initiate_chat",
-    "initiate_chats",
-    "invoke",
-    "kickoff",
-    "kickoff_async",
-    "kickoff_for_each",
-    "kickoff_for_each_async",
-    "run_live",
-    "run_stream",
-    "run_streamed",
-    "run_sync",
-];
-/// Methods that ask a model unless they are called on something that is known to be no model.
-const LIKELY: &[&str] = &[
-    "abatch",
-    "acall",
-    "acomplete",
-    "arun",
-    "ask",
-    "astream",
-    "batch",
-    "call",
-    "chat",
-    "complete",
-    "completion",
-    "generate",
-    "predict",
-    "run",
-    "run_async",
-    "stream",
-];
-/// Methods that ask a model if they are called on a client or a framework.
-const OF_MODELS: &[&str] =
-    &["apply", "aquery", "astep", "create", "forward", "on_messages", "parse", "query", "step", "summarize"];
-/// Ends of the paths of clients.
-const PATHS: &[&str] = &[
-    "completions.create",
-    "completions.parse",
-    "completions.stream",
-    "messages.create",
-    "messages.stream",
-    "responses.create",
-    "responses.parse",
-    "responses.stream",
-];
-/// Packages of clients and frameworks.
-const PACKAGES: &[&str] = &[
-    "ag2",
-    "agents",
-    "anthropic",
-    "autogen",
-    "browser_use",
-    "cohere",
-    "crewai",
-    "deepagents",
-    "dspy",
-    "google.adk",
-    "google.genai",
-    "google.generativeai",
-    "groq",
-    "haystack",
-    "huggingface_hub",
-    "instructor",
-    "langchain",
-    "langgraph",
-    "litellm",
-    "llama_index",
-    "mistralai",
-    "ollama",
-    "openai",
-    "pydantic_ai",
-    "semantic_kernel",
-    "smolagents",
-    "together",
-    "transformers",
-    "vertexai",
-];
+use tool_facts::model_calls::{ALWAYS, LIKELY, OF_MODELS, PATHS, is_asking, is_qualified, of_models};
 
 /// A call that asks a model.
 #[derive(Clone, Debug)]
@@ -125,24 +33,6 @@ pub(crate) struct Asking {
 
 /// Reason and place of calls that the term of a unit does not count.
 pub(crate) type Uncounted = (String, Span);
-
-/// Returns whether a call of something outside the project asks a model.
-pub(crate) fn is_asking(object: &Object) -> bool {
-    let short = object.short();
-    let known = of_models(&object.callee);
-    object.class.is_none()
-        && (known || !is_qualified(&object.callee))
-        && (ALWAYS.contains(&short)
-            || LIKELY.contains(&short)
-            || known && OF_MODELS.contains(&short) && is_request(&object.callee))
-}
-
-/// Returns whether a method of a client asks a model: `client.embeddings.create` does not.
-fn is_request(callee: &str) -> bool {
-    let client =
-        ["openai.", "anthropic.", "groq.", "together.", "litellm."].iter().any(|c| callee.starts_with(c));
-    !client || PATHS.iter().any(|path| callee.ends_with(path))
-}
 
 /// The functions of a project, by what they ask.
 pub(crate) struct ModelRequests<'r, 'w> {
@@ -176,18 +66,6 @@ impl<'a> SourceOrderVisitor<'a> for Uses<'a> {
         }
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || walk_expr(self, expr));
     }
-}
-
-/// Returns whether a qualified name belongs to a client or a framework.
-fn of_models(name: &str) -> bool {
-    PACKAGES
-        .iter()
-        .any(|p| name.strip_prefix(p).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_'])))
-}
-
-/// Returns whether a name is qualified, that is, tells which package something belongs to.
-fn is_qualified(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
 impl<'r, 'w> ModelRequests<'r, 'w> {

@@ -227,6 +227,7 @@ impl<'a> World<'a> {
         open: Option<Span>,
         span: Span,
     ) -> Value {
+        self.note_entry(span, id);
         let retried = self.has_retry_decorator(id);
         let wrapped = !self.symbolic && self.has_repeating_decorator(id);
         let times = match (retried, wrapped) {

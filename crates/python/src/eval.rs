@@ -194,6 +194,8 @@ pub struct World<'a> {
     pub(crate) memo: HashMap<(Option<ObjectId>, FunctionId), Value>,
     /// Place at which the budget was used up.
     exceeded: Option<Span>,
+    /// The project's functions that the evaluation entered, by the place of the call.
+    pub(crate) entered_at: HashMap<Span, Vec<FunctionId>>,
     /// Calls of unknown values, while they are watched.
     pub(crate) unresolved: Option<Vec<(Option<Arc<str>>, Span)>>,
     /// Objects by the place where they were made, as far as somebody has looked for them there.
@@ -320,6 +322,7 @@ impl<'a> World<'a> {
             mains: HashSet::new(),
             memo: HashMap::new(),
             exceeded: None,
+            entered_at: HashMap::new(),
             unresolved: None,
             places: Mutex::default(),
         }
@@ -987,6 +990,40 @@ impl<'a> World<'a> {
         let id = self.add_object(object);
         self.note_path(id, span);
         id
+    }
+
+    /// Returns the project's functions that the evaluation entered at a call: one, or a few where the callee
+    /// is one of several.
+    ///
+    /// # Examples
+    /// ```
+    /// use diagnostics::FileId;
+    /// use python::{Limits, Sources, World};
+    /// let mut sources = Sources::new();
+    /// let text = "class Box:\n    def open(self):\n        return 1\nbox = Box()\nbox.open()\n";
+    /// let main = sources.add(FileId(0), "m.py", text.into());
+    /// let mut world = World::new(&sources, Limits::default());
+    /// world.run(main);
+    /// let at = text.rfind("box.open()").unwrap() as u32;
+    /// let call = world.entered_at(diagnostics::Span { file: FileId(0), start: at, end: at + 10 });
+    /// assert_eq!(&*world.function(call[0]).name, "open");
+    /// ```
+    pub fn entered_at(&self, call: Span) -> &[FunctionId] {
+        self.entered_at.get(&call).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns each call at which the evaluation entered functions of the project, with these functions.
+    pub fn entries_of_calls(&self) -> impl Iterator<Item = (Span, &[FunctionId])> {
+        self.entered_at.iter().map(|(call, functions)| (*call, functions.as_slice()))
+    }
+
+    /// Notes that a call enters a function.
+    pub(crate) fn note_entry(&mut self, call: Span, function: FunctionId) {
+        const MAX_FUNCTIONS: usize = 4;
+        let known = self.entered_at.entry(call).or_default();
+        if known.len() < MAX_FUNCTIONS && !known.contains(&function) {
+            known.push(function);
+        }
     }
 
     /// Records a call of a function. Calls of other components' functions don't count here.

@@ -44,11 +44,11 @@ pub fn with_offers(paths: &[PathBuf], offers: Offers) -> Result<Audit, SettingsE
             readable(&only)?;
             all.extend(around(&only).into_iter().map(PathBuf::from));
         }
-        let before = audit.programs.len();
+        let before = (audit.programs.len(), audit.plain_modules);
         let is_named = |path: &PathBuf| named && mains.contains(path);
         let files = all.iter().filter_map(|path| given(path, mains.contains(path), is_named(path))).collect();
         audit.project(files, |path| packages.of(Path::new(path)).versions.clone());
-        if named && audit.programs.len() == before {
+        if named && (audit.programs.len(), audit.plain_modules) == before {
             let shown = path.display();
             let help = match Kind::of(&shown.to_string()) {
                 Kind::Config => "programs and lists of servers are recognized by their content",

@@ -9,6 +9,7 @@
 
 use crate::effect::{Effect, Role};
 use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
+use crate::model_calls::PROGRAMS;
 use crate::registry;
 use diagnostics::Span;
 use python::{CallsMade, ClassId, FunctionId, Object, ObjectId, Piece, PyKind, Value, World};
@@ -229,12 +230,72 @@ const ACTING: &[Effect] = &[
     Effect::Payment,
 ];
 
-/// The fact by which a call acts on others, if it does. An answer to whoever sent a request is no action.
-pub(crate) fn acting(world: &World<'_>, id: ObjectId) -> Option<Fact> {
-    if answers_request(world, world.object(id)) {
+/// What an answer has to decide so that a call acts for outsiders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// Anything that the call is given.
+    Any,
+    /// The file, or the statement: what a program keeps in its own files and databases is its purpose.
+    Target,
+}
+
+/// The fact by which a call acts, if it does, and what has to be decided. An answer to whoever sent a request
+/// is no action.
+pub(crate) fn acting(world: &World<'_>, id: ObjectId) -> Option<(Fact, Decided)> {
+    let object = world.object(id);
+    if answers_request(world, object) || marks_as_read(world, object) {
         return None;
     }
-    of_call(world, id)?.facts.into_iter().find(|f| ACTING.contains(&f.effect))
+    acts(of_call(world, id)?.facts)
+}
+
+/// Returns true if a call only marks a mail as read: `store(number, "+FLAGS", "\\Seen")`,
+/// `modify(id=number, body={"removeLabelIds": ["UNREAD"]})`.
+fn marks_as_read(world: &World<'_>, object: &Object) -> bool {
+    const MAX_VALUES: usize = 64;
+    let mut marks = false;
+    let mut todo: Vec<&Value> = object.args.iter().map(|a| &a.value).collect();
+    for _ in 0..MAX_VALUES {
+        let Some(value) = todo.pop() else { break };
+        todo.extend(world.items(value).into_iter().flatten());
+        todo.extend(world.entries(value).into_iter().flatten().flat_map(|(k, v)| [k, v]));
+        match world.str(value).map(|t| t.trim_start_matches(['\\', '(']).trim_end_matches(')')) {
+            Some("Seen" | "UNREAD" | "isRead" | "mark_seen") => marks = true,
+            // Something else is changed, too.
+            Some("Deleted" | "TRASH" | "INBOX" | "SPAM" | "addLabelIds") => return false,
+            _ => {}
+        }
+    }
+    marks
+}
+
+/// The same of a call by the names that lead to it, where the object is not known.
+pub(crate) fn acting_by_name(chain: &str, span: Span) -> Option<(Fact, Decided)> {
+    acts(facts_by_name(chain, span))
+}
+
+/// The fact by which a call brings in text of outsiders, by the names that lead to it.
+pub(crate) fn untrusted_by_name(chain: &str, span: Span) -> Option<Fact> {
+    facts_by_name(chain, span).into_iter().find(|f| f.effect.has(Role::Untrusted))
+}
+
+fn facts_by_name(chain: &str, span: Span) -> Vec<Fact> {
+    let evidence = Evidence::Call { callee: chain.into(), span };
+    let fact = |effect| Fact { effect, evidence: evidence.clone(), confidence: Confidence::Likely };
+    let last = chain.rsplit('.').next().unwrap_or(chain);
+    let effects = of_chain(chain).or_else(|| table().methods.get(last).cloned());
+    effects.into_iter().flatten().map(fact).collect()
+}
+
+fn acts(facts: Vec<Fact>) -> Option<(Fact, Decided)> {
+    let decided = |effect| match effect {
+        Effect::FileWrite | Effect::DatabaseWrite => Some(Decided::Target),
+        effect => ACTING.contains(&effect).then_some(Decided::Any),
+    };
+    let mut all: Vec<(Fact, Decided)> =
+        facts.into_iter().filter_map(|f| decided(f.effect).map(|d| (f, d))).collect();
+    let first = all.iter().position(|(_, d)| *d == Decided::Any).unwrap_or(0);
+    (!all.is_empty()).then(|| all.swap_remove(first))
 }
 
 /// Returns what a method of an object does that a tool is made of: `Tool(func=search.run)`.
@@ -363,7 +424,15 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
     }
     if let Some(effects) = table.calls.get(callee) {
         if effects[..] == [Effect::Process] && starts_one_program(world, object, params) {
-            return None;
+            return of_command(world, object).map(|effects| (effects, Confidence::Sure));
+        }
+        // `uid("fetch", …)` of IMAP.
+        if callee.ends_with(".uid")
+            && let Some(command) = object.args.first().and_then(|a| world.str(&a.value))
+        {
+            let reads =
+                matches!(command.to_ascii_lowercase().as_str(), "fetch" | "search" | "sort" | "thread");
+            return sure(vec![if reads { Effect::MailRead } else { Effect::AccountWrite }]);
         }
         if matches!(effects[..], [Effect::MailSend | Effect::MessageSend])
             && has_fixed_recipients(world, object, params)
@@ -592,6 +661,7 @@ fn is_made_of(world: &World<'_>, value: &Value, params: &[Span]) -> bool {
 
 /// Methods by which a body calls a tool of a framework.
 const RUNS_TOOL: &[&str] = &[
+    "__call__",
     "run",
     "arun",
     "_run",
@@ -843,6 +913,51 @@ fn starts_one_program(world: &World<'_>, object: &Object, params: &[Span]) -> bo
     }
 }
 
+/// Effects of a program that is written out with what it is to do: `["gh", "issue", "comment", number]`.
+fn of_command(world: &World<'_>, object: &Object) -> Option<Vec<Effect>> {
+    let words = world.items(&object.arg_at(0, "args")?.value)?;
+    let word = |i: usize| words.get(i).and_then(|w| world.str(w));
+    let has = |any: &[&str]| words.iter().filter_map(|w| world.str(w)).any(|w| any.contains(&w));
+    match (word(0)?, word(1)?, word(2)) {
+        ("gh", "issue" | "pr" | "release" | "discussion", Some(verb)) => match verb {
+            "view" | "list" | "diff" | "status" => Some(vec![Effect::PublicRead]),
+            "comment" | "create" | "edit" | "close" | "reopen" | "merge" | "review" | "delete" | "upload" => {
+                Some(vec![Effect::Publish])
+            }
+            _ => None,
+        },
+        ("gh", "api", _) => {
+            let sends =
+                has(&["POST", "PATCH", "PUT", "DELETE", "-f", "-F", "--field", "--raw-field", "--input"]);
+            Some(vec![if sends { Effect::Publish } else { Effect::PublicRead }])
+        }
+        ("git", "push", _) => Some(vec![Effect::Publish]),
+        _ => None,
+    }
+}
+
+/// Returns true if a call starts a program that asks a model: `subprocess.run(["claude", "-p", prompt])`.
+pub(crate) fn starts_model(world: &World<'_>, object: &Object) -> bool {
+    let starts = table().calls.get(&*object.callee).is_some_and(|e| e[..] == [Effect::Process]);
+    let first = || world.items(&object.arg_at(0, "args")?.value)?.first().and_then(|w| world.str(w));
+    let name = |program: &str| program.rsplit(['/', '\\']).next().unwrap_or(program).to_string();
+    starts && first().is_some_and(|p| PROGRAMS.contains(&name(p).as_str()))
+}
+
+/// Variables of the environment with the path of a file that says what started the program.
+const EVENT_FILES: &[&str] = &["GITHUB_EVENT_PATH"];
+
+/// Returns true if a call opens the file that says what started the program, such as an issue of anyone.
+pub(crate) fn opens_event(world: &World<'_>, object: &Object) -> bool {
+    let opens = matches!(&*object.callee, "builtins.open" | "pathlib.Path");
+    let path = object.args.first().map(|a| &a.value);
+    let env = |v: &Value| match v.kind {
+        PyKind::Env(id) => world.env(id).name.clone(),
+        _ => None,
+    };
+    opens && path.and_then(env).is_some_and(|name| EVENT_FILES.contains(&&*name))
+}
+
 /// Keys and arguments that say who gets a mail or a message.
 const RECIPIENTS: &[&str] =
     &["to", "To", "to_addrs", "to_emails", "recipients", "recipient", "channel", "channel_id", "chat_id"];
@@ -979,6 +1094,29 @@ fn file_name(world: &World<'_>, value: &Value, params: &[Span], depth: usize) ->
         Piece::Hole(..) => None,
     }
 }
+
+/// Name of the file that a call opens, reads or writes, if the program writes it out in full.
+pub(crate) fn own_file(world: &World<'_>, object: &Object) -> Option<String> {
+    let path = match &*object.callee {
+        "builtins.open" | "io.open" | "aiofiles.open" | "codecs.open" => {
+            object.arg_at(0, "file")?.value.clone()
+        }
+        callee if callee.starts_with("pathlib.Path") && FILE_METHODS.contains(&object.short()) => {
+            Value::new(PyKind::Object(object.base?), object.span)
+        }
+        _ => return None,
+    };
+    let name = file_name(world, &path, &[], 0)?;
+    // `f"{number}.json"` names many files.
+    let is_whole = match world.text_of(&path).as_deref() {
+        Some([Piece::Hole(..), .., Piece::Text(end)]) => end.contains(['/', '\\']),
+        _ => true,
+    };
+    (is_whole && !name.is_empty()).then_some(name)
+}
+
+/// Methods of a path that open, read or write its file.
+const FILE_METHODS: &[&str] = &["open", "read_text", "read_bytes", "write_text", "write_bytes"];
 
 #[cfg(test)]
 mod tests {

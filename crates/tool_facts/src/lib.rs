@@ -12,21 +12,23 @@
 //!
 //! Invariant: a fact is an [`Effect`], never a text. What an effect means for an attack is said once, by
 //! [`Effect::roles`].
-//! Invariant: names are resolved by the reader of Python; no text of a body is searched.
+//! Invariant: names are resolved by the reader of Python. The text of a module only decides whether its steps
+//! are looked at.
 //! Invariant: nothing is executed or opened. Nothing here knows a rule, a policy or a term.
 
 mod body;
 mod effect;
 mod fact;
-mod fed;
 mod hints;
+pub mod model_calls;
 mod reader;
 pub mod registry;
+mod steps;
 mod words;
 
 pub use effect::{Effect, Role};
 pub use fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
-pub use fed::{Acted, Fed, Handed};
 pub use hints::OfferedTool;
 pub use reader::{Reader, ServerDef, triggers};
+pub use steps::{Acted, Fed, Handed, OwnPath, Passed, Steps};
 pub use words::{acts, by_name};

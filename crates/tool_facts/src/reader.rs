@@ -3,8 +3,8 @@
 use crate::body;
 use crate::effect::{Effect, Role};
 use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
-use crate::fed::{self, Handed};
 use crate::registry::{self, Documented, Server};
+use crate::steps::{self, Steps};
 use crate::words;
 use core_ir::{Data, ToolDecl};
 use diagnostics::Span;
@@ -248,20 +248,20 @@ impl<'p> Reader<'p> {
         })
     }
 
-    /// The text of outsiders that the program hands to its agents by itself and what it does with their
-    /// answers, and for each of `units` the objects that it is made of, by their places. Nothing for a
-    /// configuration.
-    pub fn handed(&self, units: &[Span]) -> (Handed, Vec<HashSet<Span>>) {
+    /// Reads the steps of the module, and returns for each of `units` the objects that it is made of, by their
+    /// places. Nothing is read of a configuration.
+    pub fn read_steps(&self, steps: &mut Steps, units: &[Span]) -> Vec<HashSet<Span>> {
         let nothing = || units.iter().map(|u| HashSet::from([*u])).collect();
-        let Some(file) = self.project.files.get(self.main) else { return (Handed::default(), nothing()) };
-        let Some(source) = &file.python else { return (Handed::default(), nothing()) };
-        self.modules().among(source.clone(), Limits::default(), None, |mut world, _| {
+        let Some(file) = self.project.files.get(self.main) else { return nothing() };
+        let Some(source) = &file.python else { return nothing() };
+        self.modules().among(source.clone(), Limits::default(), None, |world, _| {
             let parts = |unit: &Span| {
                 let made = world.objects().filter(|(_, o)| o.span == *unit).map(|(id, _)| id);
-                made.take(MAX_VALUES).flat_map(|id| fed::reached(&world, id)).chain([*unit]).collect()
+                made.take(MAX_VALUES).flat_map(|id| steps::reached(&world, id)).chain([*unit]).collect()
             };
             let parts = units.iter().map(parts).collect();
-            (fed::fed(&mut world, file.id), parts)
+            steps.read(&world, file.id);
+            parts
         })
     }
 

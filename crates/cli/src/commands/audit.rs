@@ -98,6 +98,10 @@ fn text(ui: &Ui, audit: &Audit, found: &[Diagnostic]) {
         }
     }
     let mut line = match audit.programs.is_empty() {
+        true if audit.plain_modules > 0 => {
+            let modules = plural(audit.plain_modules, "module");
+            format!("0 attack paths in {modules} with calls of models and no known framework")
+        }
         true => "no program of a known framework and no list of MCP servers: nothing was audited".to_string(),
         false => audit.summary(&paths),
     };
@@ -145,7 +149,8 @@ fn object(audit: &Audit) -> Value {
         let paths = p.paths.iter().map(|path| {
             json!({
                 "kind": kind(path.kind), "source": step(&path.source), "private": path.private.as_ref().map(step),
-                "sink": step(&path.sink), "confidence": path.confidence().as_str(), "userIsAsked": path.asked,
+                "sink": step(&path.sink), "models": path.models.iter().map(|at| audit.sources.place(*at)).collect::<Vec<_>>(),
+                "test": path.test.map(|at| audit.sources.place(at)), "confidence": path.confidence().as_str(), "userIsAsked": path.asked,
             })
         });
         let tools = p.tools.iter().map(|t| {

@@ -421,7 +421,7 @@ fn a_draft_of_the_answer_is_an_end() {
     assert!(line.starts_with("1 attack path in 1 program with 1 tool"), "{line}");
 }
 
-/// A call that is given an identifier, such as one that marks a mail as read, is given no text.
+/// A call that is given an identifier, such as one that deletes a mail, is given no text.
 #[test]
 fn an_identifier_is_no_text() {
     let text = |given: &str| {
@@ -429,7 +429,7 @@ fn an_identifier_is_no_text() {
             "{PAGE_AND_RUN}import imaplib\nfrom agents import Agent, Runner, function_tool\n\n\
              agent = Agent(name='a', model='gpt-4.1', instructions='Read.', tools=[function_tool(page)])\n\n\
              def main(mail, item):\n    item.text = Runner.run_sync(agent, input()).final_output\n    \
-             box = imaplib.IMAP4('h')\n    box.store({given}, '+FLAGS', 'Seen')\n"
+             box = imaplib.IMAP4('h')\n    box.store({given}, '+FLAGS', 'Deleted')\n"
         )
     };
     for (given, paths) in

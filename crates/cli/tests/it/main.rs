@@ -3,6 +3,7 @@
 mod approval;
 mod approval_edit;
 mod audit;
+mod audit_steps;
 mod audit_tools;
 mod cli;
 mod contract;

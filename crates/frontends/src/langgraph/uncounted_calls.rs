@@ -6,10 +6,11 @@
 //! `runnables/fallbacks.py`).
 
 use super::{GraphReader, What};
-use crate::model_requests::{ModelRequests, Uncounted, is_asking};
+use crate::model_requests::{ModelRequests, Uncounted};
 use crate::py::{self, Runs, field};
 use diagnostics::Span;
 use python::{Object, ObjectId, PyKind, Value};
+use tool_facts::model_calls::is_asking;
 
 /// Calls that have something tried again, by the last part of their names.
 const RETRIES: &[&str] = &[
