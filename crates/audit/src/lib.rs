@@ -284,8 +284,12 @@ impl Audit {
         };
         let places = own.models.last().copied().into_iter().chain([own.sink_at, own.source_at]);
         let places: Vec<FileId> = places.map(|s| s.file).collect();
-        let of_file = |file: &FileId| self.programs.iter().skip(first).position(|p| p.file == *file);
-        let index = match places.iter().find_map(of_file) {
+        let new = || self.programs.iter().skip(first);
+        let of_file = |file: &FileId| new().position(|p| p.file == *file);
+        // Paths that end alike have one finding.
+        let ends =
+            |p: &AuditedProgram| p.paths.iter().any(|p| p.sink.span == own.sink_at && !p.models.is_empty());
+        let index = match new().position(ends).or_else(|| places.iter().find_map(of_file)) {
             Some(index) => first + index,
             None => {
                 let file = own.sink_at.file;

@@ -246,7 +246,18 @@ pub(crate) fn acting(world: &World<'_>, id: ObjectId) -> Option<(Fact, Decided)>
     if answers_request(world, object) || marks_as_read(world, object) {
         return None;
     }
-    acts(of_call(world, id)?.facts)
+    let mut facts = of_call(world, id)?.facts;
+    if !takes_statement(object) {
+        facts.retain(|f| f.effect != Effect::DatabaseWrite);
+    }
+    acts(facts)
+}
+
+/// Returns true if the first argument of a call is a statement of SQL, and not a record.
+fn takes_statement(object: &Object) -> bool {
+    let beginning = object.callee.rsplit_once('.').map_or("", |(root, _)| root);
+    let mut roots = std::iter::successors(Some(beginning), |r| r.rsplit_once('.').map(|(root, _)| root));
+    roots.any(|root| table().sql.contains(root))
 }
 
 /// Returns true if a call only marks a mail as read: `store(number, "+FLAGS", "\\Seen")`,

@@ -327,6 +327,63 @@ fn an_answer_that_selects_a_file_or_a_statement() {
     check(&[("m.py", &text("db.execute(answer)"))], &["get → execute"]);
     check(&[("m.py", &text("open('log.txt', 'w').write(answer)"))], &[]);
     check(&[("m.py", &text("db.execute('INSERT INTO a VALUES (?)', (answer,))"))], &[]);
+    let record = "from supabase import create_client\n    create_client('u', 'k').table('a').insert({'a': answer}).execute()";
+    check(&[("m.py", &text(record))], &[]);
+}
+
+/// Arguments by keyword that are handed on keep their names, and an answer that only selects from a list of the
+/// program is none.
+#[test]
+fn arguments_and_selections_are_told_apart() {
+    let text = |act: &str| {
+        format!(
+            "import os\nimport smtplib\nimport requests\nfrom openai import OpenAI\n\nALLOWED = {{'a', 'b'}}\n\n\
+             def shell(command=None, note=None):\n    os.system(command)\n\n\
+             def tool(name, **given):\n    return shell(**given)\n\n\
+             def main(url):\n    page = requests.get(url).text\n    \
+             answer = OpenAI().responses.create(model='g', input=page).output_text\n    \
+             words = answer.split()\n    {act}\n"
+        )
+    };
+    check(&[("m.py", &text("tool('shell', command=answer)"))], &["get → system"]);
+    check(&[("m.py", &text("tool('shell', command='ls', note=answer)"))], &[]);
+    check(&[("m.py", &text("os.system(' '.join(w for w in words))"))], &["get → system"]);
+    check(&[("m.py", &text("os.system(' '.join(w for w in words if w in ALLOWED))"))], &[]);
+    check(&[("m.py", &text("os.system(' '.join(set(words) & ALLOWED))"))], &[]);
+}
+
+/// Files that the program names are followed; other folders have other files.
+#[test]
+fn text_goes_through_a_file() {
+    let write = |folder: &str| {
+        let text = "import json\nimport requests\nfrom openai import OpenAI\n\ndef main(url):\n    \
+             page = requests.get(url).text\n    \
+             posts = OpenAI().responses.create(model='g', input=page).output_text\n    \
+             with open('queue.json', 'w') as f:\n        json.dump({'posts': posts}, f)\n";
+        (format!("{folder}write.py"), text.to_string())
+    };
+    let send = "import json\nimport tweepy\nfrom openai import OpenAI\n\ndef main():\n    with open('queue.json') as f:\n        \
+                queue = json.load(f)\n    tweepy.Client('k').create_tweet(text=queue['posts'])\n";
+    for (folder, expected) in [("", &["get → create_tweet"][..]), ("other/", &[])] {
+        let (name, text) = write(folder);
+        check(&[(&name, &text), ("send.py", send)], expected);
+    }
+}
+
+/// What started a workflow of GitHub is text of anyone.
+#[test]
+fn events_of_github_are_sources() {
+    let text = |body: &str| {
+        format!(
+            "import json\nimport os\nimport subprocess\nfrom openai import OpenAI\n\ndef main():\n    {body}\n    \
+             answer = OpenAI().responses.create(model='g', input=text).output_text\n    \
+             subprocess.run(['gh', 'issue', 'comment', '1', '--body', answer])\n\nmain()\n"
+        )
+    };
+    let event = "text = json.load(open(os.environ['GITHUB_EVENT_PATH']))['issue']['body']";
+    check(&[("m.py", &text(event))], &["GITHUB_EVENT_PATH → run"]);
+    check(&[("m.py", &text("text = os.environ['ISSUE_BODY']"))], &["ISSUE_BODY → run"]);
+    check(&[("m.py", &text("text = os.environ['TOPIC']"))], &[]);
 }
 
 /// A project with thousands of functions that call each other ends in time, and so does one whose values go

@@ -199,6 +199,10 @@ struct Callee {
     params: Vec<String>,
     /// Number of parameters that a caller does not give: 1 for a method.
     skip: usize,
+    /// The parameter that takes more arguments by position, `*args`.
+    rest: Option<String>,
+    /// The one that takes more by keyword, `**kwargs`.
+    keywords: Option<String>,
 }
 
 /// A graph or another object that is given functions.

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::fact::{Confidence, Evidence, Fact};
 use crate::model_calls;
 use diagnostics::{FileId, Span};
-use python::{FunctionId, Object, ObjectId, PyKind, Value, World};
+use python::{FunctionId, Object, ObjectId, ParamKind, PyKind, Value, World};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
 use ruff_python_ast::{CmpOp, Comprehension, Decorator, Expr, ExprCall, Operator, Parameters, Stmt};
 use ruff_text_size::{Ranged, TextRange};
@@ -100,6 +100,8 @@ fn is_run(world: &World<'_>, object: &Object) -> bool {
         || matches!(short, "post" | "request" | "urlopen")
             && object.args.iter().any(|a| is_model_address(world, &a.value))
         || body::starts_model(world, object)
+        // `pipeline("summarization")(text)`
+        || short == "__call__" && object.callee.starts_with("transformers.pipeline.")
 }
 
 fn is_model_address(world: &World<'_>, url: &Value) -> bool {
@@ -128,7 +130,9 @@ fn is_model_address(world: &World<'_>, url: &Value) -> bool {
 fn callee(world: &World<'_>, function: FunctionId) -> Callee {
     let f = world.function(function);
     let params: Vec<String> = f.params.iter().map(|p| p.name.to_string()).collect();
-    Callee { at: f.name_span, skip: params.len() - f.own_params().len(), params }
+    let of_kind = |kind| f.params.iter().find(|p| p.kind == kind).map(|p| p.name.to_string());
+    let (rest, keywords) = (of_kind(ParamKind::Rest), of_kind(ParamKind::Keywords));
+    Callee { at: f.name_span, skip: params.len() - f.own_params().len(), params, rest, keywords }
 }
 
 /// The function that a value is, through decorators of frameworks and `functools.partial`.
@@ -204,6 +208,7 @@ impl Steps {
             class: None,
             name: String::new(),
             params: Vec::new(),
+            rest: None,
             keywords: None,
             locals: HashSet::new(),
             at: Span { file, start: 0, end: 0 },
@@ -279,6 +284,7 @@ struct Scope {
     class: Option<String>,
     name: String,
     params: Vec<String>,
+    rest: Option<String>,
     /// The parameter that takes arguments by keyword: its keys are the program's.
     keywords: Option<String>,
     locals: HashSet<String>,
@@ -290,7 +296,8 @@ impl Scope {
     fn callee(&self) -> Callee {
         let first = self.params.first().is_some_and(|p| matches!(p.as_str(), "self" | "cls"));
         let skip = usize::from(self.class.is_some() && first && !self.is_static);
-        Callee { at: self.at, params: self.params.clone(), skip }
+        let (rest, keywords) = (self.rest.clone(), self.keywords.clone());
+        Callee { at: self.at, params: self.params.clone(), skip, rest, keywords }
     }
 }
 
@@ -314,6 +321,7 @@ impl Definitions<'_, '_, '_, '_> {
             name: name.to_string(),
             locals: params.iter().cloned().collect(),
             params,
+            rest: given.and_then(|p| p.vararg.as_ref()).map(|p| p.name.to_string()),
             keywords: given.and_then(|p| p.kwarg.as_ref()).map(|p| p.name.to_string()),
             at,
             is_static,
@@ -411,6 +419,8 @@ struct Module<'s, 'w, 'a> {
     tests: Vec<u32>,
 }
 
+/// Parts that a service numbers.
+const NUMBERS: &[&str] = &["id", "number"];
 /// Methods that give a part by its name.
 const GETS: &[&str] = &["get", "pop", "setdefault"];
 
@@ -747,7 +757,7 @@ impl Module<'_, '_, '_> {
             && matches!(&*call.func, Expr::Attribute(_))
             && let Some(Expr::StringLiteral(key)) = call.arguments.args.first()
         {
-            if key.value.to_str() != "id" {
+            if !NUMBERS.contains(&key.value.to_str()) {
                 let part = self.steps.key(key.value.to_str());
                 self.steps.flow(&on, result, How::Load(part));
             }
@@ -921,7 +931,7 @@ impl Module<'_, '_, '_> {
     fn load(&mut self, of: &Expr, key: &str, range: TextRange) {
         let from = self.of(of);
         // The number that a service gave something holds nothing of what it says.
-        if key == "id" {
+        if NUMBERS.contains(&key) {
             return;
         }
         let part = self.steps.key(key);

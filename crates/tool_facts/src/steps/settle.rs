@@ -198,8 +198,13 @@ impl Steps {
         let call = self.call_number(site.span);
         let way = Way::Enter(call);
         let params = &callee.params;
+        let plain = params
+            .iter()
+            .position(|p| Some(p) == callee.rest.as_ref() || Some(p) == callee.keywords.as_ref());
         for (i, of) in site.by_position.iter().enumerate() {
-            let Some(param) = params.get(i + callee.skip).or(params.last()) else { continue };
+            let at = i + callee.skip;
+            let by_position = params.get(at).filter(|_| plain.is_none_or(|end| at < end));
+            let Some(param) = by_position.or(callee.rest.as_ref()) else { continue };
             let to = self.node(Key::Local(callee.at, param.clone()));
             let changed = self.node(Key::Changed(callee.at, param.clone()));
             let back = Key::Taken(Span { end: super::read::arg_number(site.span, i), ..site.span });
@@ -208,23 +213,28 @@ impl Steps {
             self.edge(changed, back, How::Copy, Way::Return(call));
         }
         for (name, of) in &site.by_keyword {
-            let param = name.as_ref().and_then(|n| params.iter().find(|p| *p == n));
-            let to: Vec<String> = match (param, name) {
-                (Some(param), _) => vec![param.clone()],
-                // `**given`: each parameter gets the part of its name.
-                (None, None) => {
-                    for param in params.iter().skip(callee.skip) {
-                        let key = self.key(param);
-                        let to = self.node(Key::Local(callee.at, param.clone()));
-                        of.iter().for_each(|from| self.edge(*from, to, How::Load(key), way));
-                    }
-                    continue;
+            match (name, &callee.keywords) {
+                (Some(name), _) if params.contains(name) => {
+                    let to = self.node(Key::Local(callee.at, name.clone()));
+                    of.iter().for_each(|from| self.edge(*from, to, How::Copy, way));
                 }
-                (None, Some(_)) => params.last().cloned().into_iter().collect(),
-            };
-            for param in to {
-                let to = self.node(Key::Local(callee.at, param));
-                of.iter().for_each(|from| self.edge(*from, to, How::Copy, way));
+                (Some(name), Some(keywords)) => {
+                    let key = self.key(name);
+                    let to = self.node(Key::Local(callee.at, keywords.clone()));
+                    of.iter().for_each(|from| self.edge(*from, to, How::Store(key), way));
+                }
+                (Some(_), None) => {}
+                // `**given`: each parameter gets the part of its name.
+                (None, keywords) => {
+                    for param in params.iter().skip(callee.skip) {
+                        let to = self.node(Key::Local(callee.at, param.clone()));
+                        let how = match Some(param) == keywords.as_ref() {
+                            true => How::Copy,
+                            false => How::Load(self.key(param)),
+                        };
+                        of.iter().for_each(|from| self.edge(*from, to, how, way));
+                    }
+                }
             }
         }
         if returns {
