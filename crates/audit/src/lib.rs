@@ -5,8 +5,8 @@
 //! says which text of outsiders reaches which action. A list of servers is a program: one conversation with
 //! all their tools.
 //!
-//! Invariant: what reaches what within the conversations of agents is decided by [`analysis::flow`] alone, and
-//! what the code around them does by [`tool_facts::Steps`].
+//! Invariant: what reaches what is decided by [`analysis::flow`] alone within the conversations of agents,
+//! and by [`tool_facts::Steps`] in the code around them.
 //! Invariant: a tool of which nothing is known is on no path, and is counted.
 
 pub mod codes;
@@ -793,8 +793,8 @@ fn importers(modules: &Modules) -> Vec<Vec<usize>> {
     importers
 }
 
-/// The modules in Python whose steps are followed: those of programs, those that ask models by themselves, what
-/// imports them, and what all these import. False if there are more than are looked at.
+/// The modules in Python whose steps are followed: those of programs, those that ask models by themselves,
+/// their importers, and what all these import. False if there are more than are looked at.
 fn modules_with_steps(
     files: &[File],
     modules: &Modules,

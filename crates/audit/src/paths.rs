@@ -87,7 +87,7 @@ pub struct Trigger {
 #[derive(Default)]
 pub(super) struct Found {
     pub paths: Vec<AttackPath>,
-    /// What brings in the text of outsiders in its answer.
+    /// Sources of the text of outsiders in its answer.
     pub answer: Vec<Step>,
     /// Place and reason where the flow analysis gave up.
     pub gave_up: Option<(Span, &'static str)>,

@@ -215,7 +215,10 @@ pub(crate) fn of_call(world: &World<'_>, id: ObjectId) -> Option<ToolFacts> {
 
 /// The fact by which a call brings in text of outsiders, if it does.
 pub(crate) fn untrusted(world: &World<'_>, id: ObjectId) -> Option<Fact> {
-    of_call(world, id)?.role(Role::Untrusted).cloned()
+    let facts = of_call(world, id)?;
+    // A request that may send something to an address that is not known is one of a client of a service.
+    let may_send = facts.has(Effect::ServiceWrite) && facts.has(Effect::PublicRead);
+    facts.role(Role::Untrusted).filter(|_| !may_send).cloned()
 }
 
 /// Effects that a program lets an answer of a model have on others. What it keeps in files and databases of
@@ -230,7 +233,7 @@ const ACTING: &[Effect] = &[
     Effect::Payment,
 ];
 
-/// What an answer has to decide so that a call acts for outsiders.
+/// The part of a call that an answer has to decide so that it acts for outsiders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decided {
     /// Anything that the call is given.

@@ -248,8 +248,8 @@ impl<'p> Reader<'p> {
         })
     }
 
-    /// Reads the steps of the module, and returns for each of `units` the objects that it is made of, by their
-    /// places. Nothing is read of a configuration.
+    /// Reads the steps of the module, and returns for each of `units` the objects that it is made of, by
+    /// their places. Nothing is read of a configuration.
     pub fn read_steps(&self, steps: &mut Steps, units: &[Span]) -> Vec<HashSet<Span>> {
         let nothing = || units.iter().map(|u| HashSet::from([*u])).collect();
         let Some(file) = self.project.files.get(self.main) else { return nothing() };

@@ -312,8 +312,7 @@ main(input())
     check(&[("m.py", &text("task"))], &[]);
 }
 
-/// What a program keeps in its own files and tables is its purpose, but not which file, and not which
-/// statement.
+/// A program's own files and tables are its purpose, but not which file, and not which statement.
 #[test]
 fn an_answer_that_selects_a_file_or_a_statement() {
     let text = |act: &str| {
@@ -331,8 +330,8 @@ fn an_answer_that_selects_a_file_or_a_statement() {
     check(&[("m.py", &text(record))], &[]);
 }
 
-/// Arguments by keyword that are handed on keep their names, and an answer that only selects from a list of the
-/// program is none.
+/// Arguments by keyword that are handed on keep their names. An answer that only selects from a list of the
+/// program is not handed on.
 #[test]
 fn arguments_and_selections_are_told_apart() {
     let text = |act: &str| {
@@ -370,7 +369,7 @@ fn text_goes_through_a_file() {
     }
 }
 
-/// What started a workflow of GitHub is text of anyone.
+/// The event that started a workflow of GitHub is text of anyone.
 #[test]
 fn events_of_github_are_sources() {
     let text = |body: &str| {

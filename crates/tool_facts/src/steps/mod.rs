@@ -1,10 +1,10 @@
 //! The code of a program as an actor: text of outsiders that it fetches by itself, what it asks models with
 //! that text, and what it does with their answers.
 //!
-//! Entry points: [`Steps::read`] takes in a module, [`Steps::handed`] says what reaches what. The modules of a
-//! project make one graph. Its nodes are names, attributes of `self`, results of functions and of calls, and
-//! what the steps of a graph or a flow share. The reader of Python tells which function a call enters and what
-//! a call of something outside the project does; the statements tell which value goes where.
+//! Entry points: [`Steps::read`] takes in a module, [`Steps::handed`] says what reaches what. The modules of
+//! a project make one graph. Its nodes are names, attributes of `self`, results of functions and of calls,
+//! and what the steps of a graph or a flow share. The reader of Python tells which function a call enters
+//! and what a call of something outside the project does; the statements tell which value goes where.
 //!
 //! | in the program | in the graph |
 //! |---|---|
@@ -139,17 +139,18 @@ enum Key {
     Attribute(FileId, String),
     /// The result of a function.
     Result(Span),
-    /// What decides that a function is called.
+    /// The tests that decide whether a function is called.
     Ran(Span),
     /// The value of an expression.
     Expr(Span),
     /// The value of a test.
     Test(Span),
-    /// What a method of a collection is given.
+    /// The value that a method of a collection is given.
     Taken(Span),
     /// A file that the program names: the folder of the module, and the file's name.
     File(Arc<str>, String),
-    /// What the steps of a graph share, by the call that makes the graph; or those of a class, by its name.
+    /// The state that the steps of a graph share, by the call that makes the graph; or
+    /// those of a class, by its name.
     Shared(Span),
 }
 
@@ -168,7 +169,7 @@ enum How {
     Asks(u32),
     /// A test of it.
     Compared,
-    /// What is done because of a test.
+    /// A value, or a call, because of a test.
     Because,
 }
 
@@ -241,7 +242,7 @@ struct Site {
     tests: Vec<u32>,
     /// The functions that it enters, as the text says.
     callees: Vec<Callee>,
-    /// What it gives to a framework.
+    /// The functions that it gives to a framework.
     given: Option<Given>,
 }
 
@@ -249,11 +250,13 @@ struct Site {
 #[derive(Clone, Debug)]
 struct MadeClass {
     file: FileId,
+    /// True if it only holds what it is made with.
+    is_data: bool,
     init: Option<Callee>,
     fields: Vec<String>,
 }
 
-/// What the evaluation says of a call.
+/// A call as the evaluation knows it.
 #[derive(Clone, Debug, Default)]
 struct CallFacts {
     /// Number of objects that were looked at.
@@ -294,7 +297,7 @@ struct Run {
     result: u32,
 }
 
-/// Something that is made with arguments: an agent, a task.
+/// An object that is made with arguments: an agent, a task.
 #[derive(Clone, Debug)]
 struct Made {
     span: Span,

@@ -1,4 +1,5 @@
-//! What a value reaches, across calls: a value that enters a function by a call returns to that call only.
+//! Search for the places that a value reaches. One that enters a function by a call returns to that call
+//! only.
 
 use super::settle::likely;
 use super::{
@@ -9,7 +10,7 @@ use crate::effect::Effect;
 use diagnostics::Span;
 use std::collections::{HashMap, HashSet};
 
-/// What a value has to do with the text that a search begins with.
+/// Relation of a value to the text that a search begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Level {
     /// It is a part of the text.
@@ -22,13 +23,13 @@ enum Level {
 
 /// Calls by which the current functions were entered, the last ones first, [`CALL_BITS`] each; 0 if that is
 /// not known.
-type Calls = u64;
+type Calls = u128;
 
 const CALL_BITS: u32 = 21;
 /// Calls beyond this number are not told apart.
 const MAX_CALLS: u32 = (1 << CALL_BITS) - 1;
 /// Calls that are remembered.
-const KEPT: u64 = (1 << (3 * CALL_BITS)) - 1;
+const KEPT: Calls = (1 << (6 * CALL_BITS)) - 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct State {
@@ -57,10 +58,10 @@ impl State {
         };
         let calls = match edge.way {
             Way::Here => self.calls,
-            Way::Enter(call) => (self.calls << CALL_BITS | u64::from(call.min(MAX_CALLS))) & KEPT,
+            Way::Enter(call) => (self.calls << CALL_BITS | Calls::from(call.min(MAX_CALLS))) & KEPT,
             Way::Return(_) if self.calls == 0 => 0,
             Way::Return(call) => {
-                if self.calls & u64::from(MAX_CALLS) != u64::from(call.min(MAX_CALLS)) {
+                if self.calls & Calls::from(MAX_CALLS) != Calls::from(call.min(MAX_CALLS)) {
                     return None;
                 }
                 self.calls >> CALL_BITS
@@ -71,7 +72,7 @@ impl State {
     }
 }
 
-/// What a value reaches.
+/// The states that a value reaches.
 #[derive(Default)]
 struct Reached {
     states: Vec<State>,
@@ -165,7 +166,8 @@ impl Steps {
         out
     }
 
-    /// What the project hands to agents, and what it does by itself.
+    /// Returns what the project hands to agents and what it does by itself, and true if something was left
+    /// out.
     pub fn handed(mut self) -> (Handed, bool) {
         self.settle();
         let mut out = Handed::default();
@@ -250,8 +252,8 @@ impl super::Act {
         }
     }
 
-    /// The state of a test of an answer that decides whether the call is made, if that matters. Mail and
-    /// messages that say the same whatever was read are none of the outsider's.
+    /// The state of a test of an answer that decides whether the call is made, if that matters. No outsider
+    /// gains by mail and messages that say the same whatever was read.
     fn decided_by_test(&self, reached: &Reached) -> Option<u32> {
         let given = || [Level::Text, Level::Answer].iter().any(|l| reached.first(&self.args, *l).is_some());
         let matters = match self.origin.fact.effect {

@@ -55,8 +55,8 @@ const HANDLERS: &[(&str, &[&str])] = &[
     ("pyrogram", &["on_message"]),
     ("telethon", &["on"]),
 ];
-/// Methods that are given mails, by the first parts of the packages of their classes' bases; none if any class
-/// may have them.
+/// Methods that are given mails, by the first parts of the packages of their classes' bases. The empty
+/// package means any class.
 const MAIL_HANDLERS: &[(&str, &str)] = &[("smtpd", "process_message"), ("", "handle_DATA")];
 /// Calls that make handlers of requests public.
 const TUNNELS: &[&str] = &[
@@ -242,7 +242,12 @@ fn take_in(facts: &mut CallFacts, world: &World<'_>, id: ObjectId) {
         let init = world.class_lookup(class, "__init__").and_then(|(v, _)| function_in(world, &v));
         let fields = world.fields(class).iter().map(|f| f.name.to_string()).collect();
         let file = world.class(class).span.file;
-        facts.class = Some(MadeClass { file, init: init.map(|f| callee(world, f)), fields });
+        let is_data = world.class(class).bases.iter().all(|b| {
+            world
+                .name_of(b)
+                .is_none_or(|n| n.ends_with("BaseModel") || n.starts_with("typing.") || !n.contains('.'))
+        });
+        facts.class = Some(MadeClass { file, is_data, init: init.map(|f| callee(world, f)), fields });
         return;
     }
     let runs = is_run(world, object);
@@ -522,7 +527,7 @@ impl Module<'_, '_, '_> {
         }
     }
 
-    /// What is written to an open file is in the file.
+    /// A file has what is written to its handle.
     fn opened(&mut self, target: &Expr, value: &Expr) {
         let value = if let Expr::Await(a) = value { &a.value } else { value };
         let (Expr::Name(name), Expr::Call(call)) = (target, value) else { return };
@@ -661,8 +666,8 @@ impl Module<'_, '_, '_> {
         }
     }
 
-    /// What a call gives to a framework, or to something that calls it: functions, and instances of classes
-    /// with steps.
+    /// The functions, and the instances of classes with steps, that a call gives to a framework or to
+    /// something that calls them.
     fn given(&mut self, span: Span) -> Option<Given> {
         let objects = self.objects.get(&span)?;
         let world = self.world;
@@ -1187,6 +1192,8 @@ impl<'t> SourceOrderVisitor<'t> for Module<'_, '_, '_> {
             Expr::Attribute(a) if is_self(&a.value) => {
                 let of = self.steps.node(Key::Attribute(self.file(), a.attr.to_string()));
                 self.now.push(of);
+                // A part of the instance that the method is called on.
+                self.load(&a.value, &a.attr, expr.range());
             }
             Expr::Attribute(a) => self.load(&a.value, &a.attr, expr.range()),
             Expr::Subscript(s) => match &*s.slice {

@@ -1,7 +1,9 @@
 //! Edges of calls, once all modules are read: into the project's functions, through models, and through what
 //! is outside the project.
 
-use super::{Act, CallFacts, Callee, Given, How, Key, MAX_ORIGINS, Made, Origin, Run, Site, Steps, Way};
+use super::{
+    Act, CallFacts, Callee, Given, How, Key, MAX_ORIGINS, Made, MadeClass, Origin, Run, Site, Steps, Way,
+};
 use crate::body::{self, Decided};
 use crate::fact::{Confidence, Fact};
 use crate::model_calls;
@@ -79,7 +81,7 @@ const COMMON: &[&str] = &[
 /// Longer names are not split to their end.
 const MAX_NAME: usize = 100;
 /// Methods of one name that a call may be of.
-const MAX_METHODS: usize = 6;
+const MAX_METHODS: usize = 4;
 
 impl Steps {
     pub(super) fn comes_in(&mut self, origin: Origin, at: u32) {
@@ -90,7 +92,7 @@ impl Steps {
         }
     }
 
-    /// A function that is a step: it is given what the steps share, and what it returns becomes a part of that.
+    /// A function that is a step: it is given what the steps share, and its result becomes a part of that.
     pub(super) fn join(&mut self, function: &Callee, shared: u32, selects: bool) {
         for param in function.params.iter().skip(function.skip) {
             let local = self.node(Key::Local(function.at, param.clone()));
@@ -144,13 +146,13 @@ impl Steps {
             }
             for (i, of) in site.by_position.iter().enumerate() {
                 match class.fields.get(i).filter(|_| class.init.is_none()) {
-                    Some(field) => self.field(class.file, field, of, site.result),
+                    Some(field) => self.field(class, field, of, site.result),
                     None => self.flow(of, site.result, How::Whole),
                 }
             }
             for (name, of) in &site.by_keyword {
                 match name {
-                    Some(name) => self.field(class.file, name, of, site.result),
+                    Some(name) => self.field(class, name, of, site.result),
                     None => self.flow(of, site.result, How::Copy),
                 }
             }
@@ -160,11 +162,13 @@ impl Steps {
     }
 
     /// Something becomes an attribute of an instance that is made.
-    fn field(&mut self, file: diagnostics::FileId, name: &str, from: &[u32], instance: u32) {
+    fn field(&mut self, class: &MadeClass, name: &str, from: &[u32], instance: u32) {
         let key = self.key(name);
         self.flow(from, instance, How::Store(key));
-        let attribute = self.node(Key::Attribute(file, name.to_string()));
-        self.flow(from, attribute, How::Copy);
+        if !class.is_data {
+            let attribute = self.node(Key::Attribute(class.file, name.to_string()));
+            self.flow(from, attribute, How::Copy);
+        }
     }
 
     /// The project's functions that a call enters.
@@ -198,6 +202,10 @@ impl Steps {
         let call = self.call_number(site.span);
         let way = Way::Enter(call);
         let params = &callee.params;
+        if let Some(this) = params.first().filter(|_| callee.skip > 0 && site.is_method && returns) {
+            let to = self.node(Key::Local(callee.at, this.clone()));
+            site.on.iter().for_each(|from| self.edge(*from, to, How::Copy, way));
+        }
         let plain = params
             .iter()
             .position(|p| Some(p) == callee.rest.as_ref() || Some(p) == callee.keywords.as_ref());
