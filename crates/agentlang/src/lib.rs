@@ -166,7 +166,11 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     found.extend(after);
     found.iter_mut().for_each(|d| files.scopes().shown(d));
     found.retain(|d| !(codes::is_unknown_name(d.code) && d.span.is_some_and(|place| files.is_unread(place))));
-    found.sort_by_key(|d| d.span.map(|s| (s.file != file, s.file, s.start, s.end)));
+    diagnostics::sort(&mut found);
+    // Those of imported files come after.
+    let (mut found, imported): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        found.into_iter().partition(|d| d.span.is_none_or(|place| place.file == file));
+    found.extend(imported);
     // What a workflow abbreviates may repeat a mistake.
     found.dedup();
     if has_errors(&found) {

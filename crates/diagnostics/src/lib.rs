@@ -245,6 +245,20 @@ pub struct Explanation {
     pub right: &'static str,
 }
 
+/// Puts diagnostics in the order of their places. Those without one come first, those of one place keep their
+/// order.
+///
+/// ```
+/// # use diagnostics::{Diagnostic, FileId, Span};
+/// let at = |start| Span { file: FileId(0), start, end: start + 1 };
+/// let mut all = vec![Diagnostic::error("X001", "second", at(7)), Diagnostic::error("X001", "first", at(3))];
+/// diagnostics::sort(&mut all);
+/// assert_eq!(all[0].message, "first");
+/// ```
+pub fn sort(all: &mut [Diagnostic]) {
+    all.sort_by_key(|d| d.span);
+}
+
 /// Returns true if any finding has the level error.
 pub fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(|d| d.level == Level::Error)

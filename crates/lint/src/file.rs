@@ -188,7 +188,7 @@ fn finish(id: FileId, text: &str, findings: &mut Vec<Diagnostic>, config: &Confi
         0
     };
     config.filter(findings);
-    findings.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+    diagnostics::sort(findings);
     cap(findings);
     silenced
 }

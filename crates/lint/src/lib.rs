@@ -459,7 +459,7 @@ fn all(compiled: &Compiled, project: Option<&Project>, config: &Config) -> Vec<D
     for d in &mut found {
         d.framework = Some(compiled.framework);
     }
-    found.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+    diagnostics::sort(&mut found);
     found
 }
 

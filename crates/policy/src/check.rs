@@ -53,7 +53,7 @@ impl Policy {
                 found.extend(covered_arguments(&table.says, decl));
             }
         }
-        found.sort_by_key(|d| d.span);
+        diagnostics::sort(&mut found);
         found.dedup();
         found
     }

@@ -45,7 +45,7 @@ pub fn findings(report: &FlowReport) -> Vec<Diagnostic> {
             .help(format!("add {} to the label of the `try`", p.lacks.to_json()));
         out.push(remarks(d, &p.sources));
     }
-    out.sort_by_key(|d| d.span);
+    diagnostics::sort(&mut out);
     out
 }
 

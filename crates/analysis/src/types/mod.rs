@@ -156,9 +156,9 @@ fn checked(code: &Code, input: Option<&Type>, keep: bool) -> (Typing, Vec<(TermI
             found.push(d);
         }
     }
-    found.sort_by_key(|d| d.span.map(|s| (s.file, s.start, s.end)));
+    diagnostics::sort(&mut found);
     let mut dynamic: Vec<Span> = infer.s.dynamic.iter().map(|w| w.span).collect();
-    dynamic.sort_by_key(|s| (s.file, s.start, s.end));
+    dynamic.sort();
     dynamic.dedup();
     let report = |t| match &sets {
         Some(sets) => infer.s.reported_with(t, sets).unwrap_or(Type::Dyn),

@@ -210,7 +210,7 @@ pub(crate) fn plan(source: &Source, world: &World) -> (Option<Code>, Vec<Diagnos
     let root = lower.whole(body);
     let hints = lower.unmoved.iter().map(|u| u.hint(source)).collect();
     let Lower { b, mut found, .. } = lower;
-    found.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+    diagnostics::sort(&mut found);
     found.dedup_by(|a, b| a.code == b.code && a.span == b.span);
     // What follows from its size says nothing more.
     if let Some(large) = found.iter().find(|d| d.code == codes::TOO_LARGE).cloned() {

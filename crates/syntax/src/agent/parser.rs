@@ -79,7 +79,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
     let items = parser.items();
     let unread = std::mem::take(&mut parser.unread);
     let mut diagnostics = parser.diagnostics;
-    diagnostics.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+    diagnostics::sort(&mut diagnostics);
     if diagnostics.len() > MAX_ERRORS {
         let rest = diagnostics.len() - MAX_ERRORS;
         diagnostics.truncate(MAX_ERRORS);

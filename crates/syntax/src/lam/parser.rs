@@ -338,7 +338,7 @@ impl<'a> Parser<'a> {
 
     fn done(self) -> Vec<Diagnostic> {
         let mut all = self.diagnostics;
-        all.sort_by_key(|d| d.span.map(|s| (s.start, s.end)));
+        diagnostics::sort(&mut all);
         all.truncate(MAX_ERRORS);
         all
     }
