@@ -304,8 +304,8 @@ mod tests {
     #[test]
     fn the_parser_asks_for_no_other_word() {
         // Words of places where names stand, which no editor shows: units of bounds, methods, fields of
-        // fields, and a word of another language.
-        let others = ["unlimited", "approve", "no", "call", "refused", "snapshot", "lambda"];
+        // fields, and words of other languages.
+        let others = ["unlimited", "approve", "no", "call", "refused", "snapshot", "lambda", "finally"];
         let parser = include_str!("parser.rs");
         let mut asked = Vec::new();
         for call in ["at_word(\"", "eat_word(\"", "expect_word(\""] {
