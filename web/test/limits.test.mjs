@@ -63,6 +63,7 @@ test("a call that took too long says so, in the list and in the timeline", async
   assert.deepEqual(await steps.evaluateAll((all) => all.map((step) => step.classList.contains("refused"))), [true, false, true, true]);
   await page.locator("summary", { hasText: "Timeline" }).click();
   const bars = page.locator("svg.timeline rect.bar");
+  await bars.nth(3).waitFor({ state: "attached" });
   assert.deepEqual(await bars.evaluateAll((all) => all.map((bar) => [bar.classList.contains("bad"), bar.getBoundingClientRect().width > 50])), [[true, true], [false, false], [true, true], [true, true]]);
   // It is marked by more than a color.
   assert.deepEqual((await page.locator("svg.timeline .bar-name").allTextContents()).map((name) => name.startsWith("✖")), [true, false, true, true]);
