@@ -1,20 +1,12 @@
 //! Paths that a program goes by itself: its own steps fetch, ask a model, and act.
 
-use crate::program;
+use crate::audit_tools::audit;
 use serde_json::Value;
 
 /// The paths of a project as `source → sink`, by the last parts of the names.
 fn paths(files: &[(&str, &str)]) -> Vec<String> {
-    let dir = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        let path = dir.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    let (_, out, err) = program::ran(&mut program::entail(dir.path(), &["audit", "--format", "json"]));
-    let last: Value = serde_json::from_str(out.lines().last().unwrap_or_else(|| panic!("{err}"))).unwrap();
     let last_part = |v: &Value| v.as_str().unwrap().rsplit('.').next().unwrap().to_string();
-    let programs = last["audit"]["programs"].as_array().unwrap();
+    let programs = audit(files);
     let paths = programs.iter().flat_map(|p| p["paths"].as_array().unwrap());
     let mut all: Vec<String> = paths
         .map(|p| format!("{} → {}", last_part(&p["source"]["name"]), last_part(&p["sink"]["name"])))

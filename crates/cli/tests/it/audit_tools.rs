@@ -148,12 +148,12 @@ fn text(host: &Host, body: &str) -> String {
 }
 
 /// The programs of an audit of these files.
-fn audit(files: &[(&str, String)]) -> Vec<Value> {
+pub(crate) fn audit(files: &[(&str, impl AsRef<str>)]) -> Vec<Value> {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        std::fs::write(path, text.as_ref()).unwrap();
     }
     let (_, out, err) = program::ran(&mut program::entail(dir.path(), &["audit", "--format", "json"]));
     let last: Value = serde_json::from_str(out.lines().last().unwrap_or_else(|| panic!("{err}"))).unwrap();

@@ -1,8 +1,7 @@
 //! Names of imported files: definitions, references, renaming, hover, completion and signatures.
 
-use ide::{Host, Options, Workspace};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use crate::files::{self, at};
+use ide::Workspace;
 
 const LIB: &str = "enum Level { low, high }\n\
     task classify(ticket: String) -> Level {}\n\
@@ -14,40 +13,8 @@ const MAIN: &str = "use \"lib.agent\" as lib;\n\
     pipeline p(x: String) -> lib.Level {\n    let a = lib.classify(x);\n    let b = classify(x);\n    \
     let c = own(x);\n    let n = lib.MOST + most;\n    return a;\n}\n";
 
-/// The two files.
-struct Files;
-
-impl Host for Files {
-    fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        Some(path.to_path_buf())
-    }
-
-    fn read(&self, place: &Path) -> Option<Arc<str>> {
-        (place == Path::new("lib.agent")).then(|| LIB.into())
-    }
-
-    fn options(&self, _: &Path) -> Result<Options, String> {
-        Ok(Options::default())
-    }
-
-    fn units(&self, _: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
-        Err("not here".into())
-    }
-
-    fn files(&self, _: &Path) -> Vec<(String, Arc<str>)> {
-        vec![("lib.agent".into(), LIB.into())]
-    }
-}
-
-fn workspace(text: &str) -> Workspace {
-    let mut workspace = Workspace::new(Box::new(Files));
-    workspace.open("main.agent", text.into());
-    workspace
-}
-
-/// The offset of the nth occurrence of a text, behind its first character.
-fn at(text: &str, of: &str, nth: usize) -> usize {
-    text.match_indices(of).nth(nth).unwrap().0 + 1
+fn workspace(main: &str) -> Workspace {
+    files::workspace(&[("lib.agent", LIB)], main)
 }
 
 #[test]

@@ -5,6 +5,7 @@
     reason = "tests read fixtures and report what they measured"
 )]
 
+mod files;
 mod imports;
 mod metamorphic;
 mod python_tools;

@@ -1,8 +1,7 @@
 //! Names of functions of Python: definitions, hover, completion and findings.
 
-use ide::{Host, Options, QueryError, Workspace};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use crate::files::{self, at};
+use ide::{QueryError, Workspace};
 
 const MODELS: &str = "from typing import TypedDict\n\nclass Order(TypedDict):\n    id: str\n";
 const SHOP: &str = "from models import Order\n\ndef refund(order: Order, times: int = 1) -> bool:\n    \
@@ -11,44 +10,8 @@ const MAIN: &str = "use python \"shop.py\" as shop;\nuse python \"shop.py\" { re
     pipeline p(id: String) -> Bool {\n    let order: shop.Order = { id };\n    \
     let done = shop.refund(order);\n    let twice = again(order, 2);\n    return done && twice;\n}\n";
 
-/// A module and one that it imports.
-struct Files;
-
-impl Host for Files {
-    fn resolve(&self, path: &Path) -> Option<PathBuf> {
-        self.read(path).map(|_| path.to_path_buf())
-    }
-
-    fn read(&self, place: &Path) -> Option<Arc<str>> {
-        match place.to_str()? {
-            "shop.py" => Some(SHOP.into()),
-            "models.py" => Some(MODELS.into()),
-            _ => None,
-        }
-    }
-
-    fn options(&self, _: &Path) -> Result<Options, String> {
-        Ok(Options::default())
-    }
-
-    fn units(&self, _: &Path) -> Result<Vec<frontend_kit::Unit>, String> {
-        Err("not here".into())
-    }
-
-    fn files(&self, _: &Path) -> Vec<(String, Arc<str>)> {
-        vec![("shop.py".into(), SHOP.into()), ("models.py".into(), MODELS.into())]
-    }
-}
-
-fn workspace(text: &str) -> Workspace {
-    let mut workspace = Workspace::new(Box::new(Files));
-    workspace.open("main.agent", text.into());
-    workspace
-}
-
-/// The offset of the nth occurrence of a text, behind its first character.
-fn at(text: &str, of: &str, nth: usize) -> usize {
-    text.match_indices(of).nth(nth).unwrap().0 + 1
+fn workspace(main: &str) -> Workspace {
+    files::workspace(&[("shop.py", SHOP), ("models.py", MODELS)], main)
 }
 
 #[test]

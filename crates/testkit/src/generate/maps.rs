@@ -3,7 +3,7 @@
 //!
 //! Entry point: [`in_maps`]. Invariant: what replaces a number gives one, or ends the run.
 
-use super::random::{Rng, Style, bound, decision, deeper, label};
+use super::random::{Rng, Style, decision, deeper, label, rewritten};
 use super::{Ast, Op};
 use core_ir::{Catches, Data, LatticeKind, Name, Num, Prim, RecType, Type};
 use std::sync::Arc;
@@ -27,16 +27,7 @@ pub(super) fn tree_type() -> Type {
 /// The tree with some numbers read from maps, and from values of a recursive type.
 pub(super) fn in_maps(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
     let Ast { op, kids } = ast;
-    // The position of an index is left as it is.
-    let fixed = matches!(op, Op::Index);
-    let kids: Vec<Ast> = kids
-        .into_iter()
-        .enumerate()
-        .map(|(i, kid)| match fixed && i > 0 {
-            true => kid,
-            false => in_maps(kid, rng, lattice, style, inner.saturating_add(bound(&op, i))),
-        })
-        .collect();
+    let kids = rewritten(&op, kids, inner, |kid, inner| in_maps(kid, rng, lattice, style, inner));
     match op {
         Op::Lit(Data::Num(_)) if rng.chance(40) => {
             let mut making = Making { rng, lattice, style, inner };

@@ -361,21 +361,29 @@ pub(super) fn decision(rng: &mut Rng, style: &Style, inner: u8) -> Option<Ast> {
     Some(test_of(Ast::var(u8::try_from(variable).unwrap_or(u8::MAX)), &style.given[which]))
 }
 
+/// The parts of a tree, each written anew under the binders around it. The position of an index is left as it
+/// is.
+pub(super) fn rewritten(
+    op: &Op,
+    kids: Vec<Ast>,
+    inner: u8,
+    mut write: impl FnMut(Ast, u8) -> Ast,
+) -> Vec<Ast> {
+    let is_fixed = |i: usize| matches!(op, Op::Index) && i > 0;
+    let kids = kids.into_iter().enumerate();
+    kids.map(|(i, kid)| match is_fixed(i) {
+        true => kid,
+        false => write(kid, inner.saturating_add(bound(op, i))),
+    })
+    .collect()
+}
+
 /// The tree with some numbers and pairs written so that a machine may carry them out in place: by a function
 /// of a number, which may have a label or be held by a variable, by an `if`, by a loop, and by the branches
 /// of `f | g`.
 fn at_hand(ast: Ast, rng: &mut Rng, lattice: LatticeKind, style: &Style, inner: u8) -> Ast {
     let Ast { op, kids } = ast;
-    // The position of an index is left as it is.
-    let fixed = matches!(op, Op::Index);
-    let kids: Vec<Ast> = kids
-        .into_iter()
-        .enumerate()
-        .map(|(i, kid)| match fixed && i > 0 {
-            true => kid,
-            false => at_hand(kid, rng, lattice, style, inner.saturating_add(bound(&op, i))),
-        })
-        .collect();
+    let kids = rewritten(&op, kids, inner, |kid, inner| at_hand(kid, rng, lattice, style, inner));
     match op {
         Op::Lit(Data::Num(_)) if rng.chance(50) => {
             let number = node(op, []);
