@@ -201,10 +201,12 @@ impl Audit {
         let lists: Vec<ServerDef> = loaded.iter().flat_map(|f| defined(f, &Versions::default())).collect();
         let frontends = frontends_of(&loaded, &shared);
         let mut prepared: Vec<Prepared> = Vec::new();
-        let (with_steps, all) = modules_with_steps(&loaded, &shared, &frontends);
-        let is_plain = |(f, main): &&(File, bool)| {
-            *main && !frontends.contains_key(&f.id) && not_read(f).is_none() && asks_models(f)
-        };
+        let by_itself = loaded.iter().filter(|f| !frontends.contains_key(&f.id) && asks_models(f));
+        let by_itself: HashSet<FileId> = by_itself.map(|f| f.id).collect();
+        let begins = |f: &&File| frontends.contains_key(&f.id) || by_itself.contains(&f.id);
+        let (with_steps, all) = modules_with_steps(loaded.iter().filter(begins), &shared);
+        let is_plain =
+            |(f, main): &&(File, bool)| *main && by_itself.contains(&f.id) && not_read(f).is_none();
         self.plain_modules += files.iter().filter(is_plain).count();
         let mut steps = Steps::of(with_steps.iter().copied());
         for (index, (file, main)) in files.iter().enumerate() {
@@ -236,7 +238,17 @@ impl Audit {
         let answers = answers(&prepared, &handed);
         let first = self.programs.len();
         prepared.into_iter().for_each(|p| self.search(p, &handed, &answers));
-        handed.own.iter().for_each(|own| self.add_own_path(own, first, &frontends));
+        // Paths that end alike have one finding.
+        let mut ends: HashMap<Span, usize> = HashMap::new();
+        let mut found: BTreeMap<usize, Vec<AttackPath>> = BTreeMap::new();
+        for own in &handed.own {
+            let alike = ends.get(&own.sink_at).copied();
+            if let Some((program, path)) = self.own_path(own, alike, first, &frontends) {
+                ends.insert(own.sink_at, program);
+                found.entry(program).or_default().push(path);
+            }
+        }
+        found.into_iter().for_each(|(program, paths)| self.programs[program].add_paths(paths));
         if (cut || !all)
             && let Some(program) = self.programs.get_mut(first)
         {
@@ -245,24 +257,26 @@ impl Audit {
         }
     }
 
-    /// Adds a path that a program goes by itself, to the program in whose file it asks a model, or that acts.
-    fn add_own_path(
+    /// A path that a program goes by itself, and the program that has it: that of the paths that end `alike`,
+    /// or the one in whose file a model is asked, or that acts. None if the path is known or is none.
+    fn own_path(
         &mut self,
         own: &OwnPath,
+        alike: Option<usize>,
         first: usize,
         frontends: &HashMap<FileId, &'static dyn Frontend>,
-    ) {
+    ) -> Option<(usize, AttackPath)> {
         let kind = if own.sink_fact.effect.has(Role::Runs) { PathKind::Runs } else { PathKind::Acts };
         // Whoever writes a message may decide the answer to it.
         if kind == PathKind::Acts
             && own.sink_fact.effect == Effect::MessageSend
             && own.source_fact.effect == Effect::MessageRead
         {
-            return;
+            return None;
         }
         let key = ((kind, own.source.clone(), own.sink.clone()), own.source_at, own.sink_at);
         if self.seen.contains_key(&key) {
-            return;
+            return None;
         }
         let step = |name: &str, span: Span, fact: &Fact| Step {
             name: name.to_string(),
@@ -284,13 +298,10 @@ impl Audit {
         };
         let places = own.models.last().copied().into_iter().chain([own.sink_at, own.source_at]);
         let places: Vec<FileId> = places.map(|s| s.file).collect();
-        let new = || self.programs.iter().skip(first);
-        let of_file = |file: &FileId| new().position(|p| p.file == *file);
-        // Paths that end alike have one finding.
-        let ends =
-            |p: &AuditedProgram| p.paths.iter().any(|p| p.sink.span == own.sink_at && !p.models.is_empty());
-        let index = match new().position(ends).or_else(|| places.iter().find_map(of_file)) {
-            Some(index) => first + index,
+        let of_file =
+            |file: &FileId| Some(first + self.programs.iter().skip(first).position(|p| p.file == *file)?);
+        let index = match alike.or_else(|| places.iter().find_map(of_file)) {
+            Some(index) => index,
             None => {
                 let file = own.sink_at.file;
                 let stem = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).replace(".py", "");
@@ -308,9 +319,8 @@ impl Audit {
                 self.programs.len() - 1
             }
         };
-        let program = &mut self.programs[index];
-        self.seen.insert(key, (index, program.name.clone()));
-        program.add_paths(vec![path]);
+        self.seen.insert(key, (index, self.programs[index].name.clone()));
+        Some((index, path))
     }
 
     /// Searches the programs of a file for paths. `handed` is what modules hand to agents, and what they do
@@ -493,24 +503,18 @@ impl Audit {
             .about(format!("{} {}", path.source.name, path.sink.name));
         d.framework = Some(program.framework);
         d.agent = path.sink.agent.clone().or_else(|| Some(program.name.clone()));
-        let mut steps: Vec<(&Step, &str)> = vec![(&path.source, "text of outsiders comes in")];
-        steps.extend(path.private.iter().map(|p| (p, "private data comes in")));
-        let models = path.models.iter().map(|at| (*at, "a model is asked here"));
-        let tests = path.test.map(|at| (at, "its answer decides here"));
-        let mut between: Vec<(Span, &str)> = models.chain(tests).collect();
-        steps.push((&path.sink, "the call"));
-        for (step, what) in steps {
-            if std::ptr::eq(step, &path.sink) {
-                for (at, what) in std::mem::take(&mut between) {
-                    d = d.remark(at, what);
-                }
+        let add = |d: Diagnostic, step: &Step, what: &str| {
+            let place = step.fact.evidence.span();
+            match step.span == path.sink.span && place == step.span {
+                true => d,
+                false => d.remark(place, format!("{what}: {}, {}", shown(step), self.because(step))),
             }
-            let name = shown(step);
-            if step.span != path.sink.span || step.fact.evidence.span() != step.span {
-                let text = format!("{what}: {name}, {}", self.because(step));
-                d = d.remark(step.fact.evidence.span(), text);
-            }
-        }
+        };
+        d = add(d, &path.source, "text of outsiders comes in");
+        d = path.private.iter().fold(d, |d, step| add(d, step, "private data comes in"));
+        d = path.models.iter().fold(d, |d, at| d.remark(*at, "a model is asked here"));
+        d = path.test.iter().fold(d, |d, at| d.remark(*at, "its answer decides here"));
+        d = add(d, &path.sink, "the call");
         let also_in: Vec<String> =
             path.also_in.iter().map(|name| format!("`{}`", diagnostics::clip(name))).collect();
         let more = [("also from", &alike.sources), ("also by", &alike.sinks), ("also in", &also_in)];
@@ -795,15 +799,12 @@ fn importers(modules: &Modules) -> Vec<Vec<usize>> {
 
 /// The modules in Python whose steps are followed: those of programs, those that ask models by themselves,
 /// their importers, and what all these import. False if there are more than are looked at.
-fn modules_with_steps(
-    files: &[File],
+fn modules_with_steps<'f>(
+    programs: impl Iterator<Item = &'f File>,
     modules: &Modules,
-    frontends: &HashMap<FileId, &'static dyn Frontend>,
 ) -> (HashSet<FileId>, bool) {
     let sources = modules.sources();
-    let begins = |file: &&File| frontends.contains_key(&file.id) || asks_models(file);
-    let mut todo: VecDeque<usize> =
-        files.iter().filter(begins).filter_map(|f| sources.of_file(f.id)).collect();
+    let mut todo: VecDeque<usize> = programs.filter_map(|f| sources.of_file(f.id)).collect();
     let importers = importers(modules);
     let mut seen: HashSet<usize> = todo.iter().copied().collect();
     let mut by_import: Vec<usize> = todo.iter().copied().collect();

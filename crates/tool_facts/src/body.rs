@@ -294,8 +294,8 @@ pub(crate) fn untrusted_by_name(chain: &str, span: Span) -> Option<Fact> {
 }
 
 fn facts_by_name(chain: &str, span: Span) -> Vec<Fact> {
-    let evidence = Evidence::Call { callee: chain.into(), span };
-    let fact = |effect| Fact { effect, evidence: evidence.clone(), confidence: Confidence::Likely };
+    let callee: Arc<str> = chain.into();
+    let fact = |effect| Fact::likely_call(effect, callee.clone(), span);
     let last = chain.rsplit('.').next().unwrap_or(chain);
     let effects = of_chain(chain).or_else(|| table().methods.get(last).cloned());
     effects.into_iter().flatten().map(fact).collect()

@@ -125,6 +125,18 @@ pub struct Fact {
     pub confidence: Confidence,
 }
 
+impl Fact {
+    /// The fact that a call likely has an effect.
+    pub(crate) fn likely_call(effect: Effect, callee: Arc<str>, span: Span) -> Fact {
+        Fact { effect, evidence: Evidence::Call { callee, span }, confidence: Confidence::Likely }
+    }
+
+    /// The same where a step to it is only likely.
+    pub(crate) fn at_most_likely(&self) -> Fact {
+        Fact { confidence: self.confidence.min(Confidence::Likely), ..self.clone() }
+    }
+}
+
 /// Extent of what is known of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Knowledge {

@@ -17,7 +17,7 @@
 //!
 //! Invariant: a path has each step in the text. Where a value is not followed, there is no path.
 //! Invariant: bounded. The graph has at most [`MAX_NODES`] nodes, and a search visits at most
-//! [`MAX_VISITS`] states; [`Steps::is_cut`] tells that something was left out.
+//! [`MAX_VISITS`] states; [`Steps::handed`] tells that something was left out.
 
 mod reach;
 mod read;
@@ -149,8 +149,8 @@ enum Key {
     Taken(Span),
     /// A file that the program names: the folder of the module, and the file's name.
     File(Arc<str>, String),
-    /// The state that the steps of a graph share, by the call that makes the graph; or
-    /// those of a class, by its name.
+    /// The state that the steps of a graph share, by the call that makes the graph, or the steps of a class,
+    /// by its name.
     Shared(Span),
 }
 
@@ -351,11 +351,6 @@ impl Steps {
     /// The steps of these modules, none of which is read yet.
     pub fn of(files: impl IntoIterator<Item = FileId>) -> Steps {
         Steps { files: files.into_iter().collect(), ..Steps::default() }
-    }
-
-    /// Returns true if something was left out because the project is too large.
-    pub fn is_cut(&self) -> bool {
-        self.cut
     }
 
     fn node(&mut self, key: Key) -> u32 {

@@ -1,14 +1,13 @@
 //! Search for the places that a value reaches. One that enters a function by a call returns to that call
 //! only.
 
-use super::settle::likely;
 use super::{
     Acted, Edge, Fed, Handed, How, MAX_RUNS, MAX_VISITS, MAX_VISITS_EACH, OwnPath, Passed, Steps, Way,
 };
 use crate::body::Decided;
 use crate::effect::Effect;
 use diagnostics::Span;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Relation of a value to the text that a search begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +80,7 @@ struct Reached {
     /// The first state of each node at each level.
     at: HashMap<(u32, Level), u32>,
     /// Calls of models that were given it.
-    asked: HashSet<u32>,
+    asked: BTreeSet<u32>,
 }
 
 impl Reached {
@@ -181,9 +180,7 @@ impl Steps {
                 span: origin.span,
                 fact: origin.fact.clone(),
             };
-            let mut asked: Vec<&u32> = reached.asked.iter().collect();
-            asked.sort_unstable();
-            out.fed.extend(asked.into_iter().map(|r| fed(&self.runs[*r as usize].agents, false)));
+            out.fed.extend(reached.asked.iter().map(|r| fed(&self.runs[*r as usize].agents, false)));
             for made in &self.made {
                 let is_given =
                     [Level::Text, Level::Answer].iter().any(|l| reached.first(&made.args, *l).is_some());
@@ -201,9 +198,7 @@ impl Steps {
                     out.acted.push(Acted { agents: run.agents.clone(), name, span, fact });
                 }
             }
-            let mut asked: Vec<&u32> = reached.asked.iter().collect();
-            asked.sort_unstable();
-            for other in asked.into_iter().map(|r| &self.runs[*r as usize]) {
+            for other in reached.asked.iter().map(|r| &self.runs[*r as usize]) {
                 if other.span != run.span && !other.agents.is_empty() {
                     let (from, to) = (run.agents.clone(), other.agents.clone());
                     out.passed.push(Passed { from, to, made: false });
@@ -228,7 +223,7 @@ impl Steps {
             let models: Vec<Span> =
                 reached.models(state).into_iter().map(|r| self.runs[r as usize].span).collect();
             let is_test = by_content.is_none();
-            let fact = if is_test { likely(&act.origin.fact) } else { act.origin.fact.clone() };
+            let fact = if is_test { act.origin.fact.at_most_likely() } else { act.origin.fact.clone() };
             out.own.push(OwnPath {
                 source: origin.name.clone(),
                 source_at: origin.span,

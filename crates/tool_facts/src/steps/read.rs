@@ -3,14 +3,14 @@
 use super::{CallFacts, Callee, Given, How, Key, MadeClass, Origin, Site, Steps, Way, reached};
 use crate::body;
 use crate::effect::Effect;
-use crate::fact::{Confidence, Evidence, Fact};
+use crate::fact::Fact;
 use crate::model_calls;
 use diagnostics::{FileId, Span};
 use python::{FunctionId, Object, ObjectId, ParamKind, PyKind, Value, World};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, walk_expr, walk_stmt};
-use ruff_python_ast::{CmpOp, Comprehension, Decorator, Expr, ExprCall, Operator, Parameters, Stmt};
+use ruff_python_ast::{BoolOp, CmpOp, Comprehension, Decorator, Expr, ExprCall, Operator, Parameters, Stmt};
 use ruff_text_size::{Ranged, TextRange};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Methods that ask a model if they are called on a client or a framework, beside those of
@@ -254,8 +254,7 @@ fn take_in(facts: &mut CallFacts, world: &World<'_>, id: ObjectId) {
     facts.file = facts.file.take().or_else(|| body::own_file(world, object));
     facts.is_known |= runs || body::of_call(world, id).is_some();
     if facts.origin.is_none() && body::opens_event(world, object) {
-        let evidence = Evidence::Call { callee: object.callee.clone(), span };
-        let fact = Fact { effect: Effect::PublicRead, evidence, confidence: Confidence::Likely };
+        let fact = Fact::likely_call(Effect::PublicRead, object.callee.clone(), span);
         facts.origin = Some(Origin { name: "GITHUB_EVENT_PATH".into(), span, fact });
         facts.is_known = true;
     }
@@ -484,7 +483,7 @@ impl Module<'_, '_, '_> {
         self.steps.node(Key::Expr(span))
     }
 
-    /// Something is assigned.
+    /// A value is assigned.
     fn assign(&mut self, target: &Expr, from: &[u32]) {
         match target {
             Expr::Name(name) => {
@@ -516,7 +515,7 @@ impl Module<'_, '_, '_> {
         self.assign_into(whole, &[changed]);
     }
 
-    /// Something becomes a part of a collection or an object.
+    /// A value becomes a part of a collection or an object.
     fn assign_into(&mut self, whole: &Expr, from: &[u32]) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.assign(whole, from));
         if let Expr::Name(name) = whole
@@ -567,7 +566,7 @@ impl Module<'_, '_, '_> {
         for element in elements {
             let of = self.of(element);
             if is_listed {
-                // Those of a list: an answer selects among them.
+                // They are of a list: an answer selects among them.
                 let span = self.span(element.range());
                 let selected = self.steps.node(Key::Test(span));
                 self.steps.flow(&of, selected, How::Compared);
@@ -841,8 +840,7 @@ impl Module<'_, '_, '_> {
             }
             let span = self.span(written.range());
             let effect = if bot { Effect::MessageRead } else { Effect::PublicRead };
-            let evidence = Evidence::Call { callee: Arc::from(&*name), span };
-            let fact = Fact { effect, evidence, confidence: Confidence::Likely };
+            let fact = Fact::likely_call(effect, Arc::from(&*name), span);
             let name = self.scopes[function].name.clone();
             let origin = Origin { name, span, fact };
             let params = self.scopes[function].params.clone();
@@ -852,12 +850,9 @@ impl Module<'_, '_, '_> {
             }
             // `flask.request` is the request in hand.
             let is_request = |v: &Value| world.name_of(v).is_some_and(|n| body::REQUESTS.contains(&&*n));
-            let requests: Vec<String> = self
-                .globals
-                .iter()
-                .filter(|(_, v)| !bot && is_request(v))
-                .map(|(name, _)| name.to_string())
-                .collect();
+            let requests = self.globals.iter().filter(|(_, v)| !bot && is_request(v));
+            // In one order in each run.
+            let requests: BTreeSet<String> = requests.map(|(name, _)| name.clone()).collect();
             for request in requests {
                 let to = self.steps.node(Key::Local(self.scopes[0].at, request));
                 self.steps.comes_in(origin.clone(), to);
@@ -880,8 +875,7 @@ impl Module<'_, '_, '_> {
             self.step(function, false);
         }
         if MAIL_HANDLERS.iter().any(|(package, method)| *method == name && is_of(package)) {
-            let evidence = Evidence::Call { callee: Arc::from(&*name), span: at };
-            let fact = Fact { effect: Effect::MailRead, evidence, confidence: Confidence::Likely };
+            let fact = Fact::likely_call(Effect::MailRead, Arc::from(&*name), at);
             let callee = self.scopes[function].callee();
             for param in callee.params.iter().skip(callee.skip) {
                 let to = self.steps.node(Key::Local(at, param.clone()));
@@ -926,8 +920,7 @@ impl Module<'_, '_, '_> {
             matches!(chain.rsplit('.').next(), Some("environ" | "getenv")) || chain.ends_with("environ.get");
         if is_env && EVENT_TEXTS.contains(&name) {
             let span = self.span(range);
-            let evidence = Evidence::Call { callee: name.into(), span };
-            let fact = Fact { effect: Effect::PublicRead, evidence, confidence: Confidence::Likely };
+            let fact = Fact::likely_call(Effect::PublicRead, name.into(), span);
             self.steps.comes_in(Origin { name: name.to_string(), span, fact }, to);
         }
     }
@@ -958,17 +951,13 @@ pub(super) fn arg_number(span: Span, index: usize) -> u32 {
 /// Returns true for a test whether a name is among those of a list: `label in ALLOWED`.
 fn is_one_of(name: &Expr, test: &Expr) -> bool {
     let Expr::Name(name) = name else { return false };
+    let is_in = |test: &Expr| {
+        matches!(test, Expr::Compare(c) if c.ops[..] == [CmpOp::In]
+            && matches!(&*c.left, Expr::Name(left) if left.id == name.id))
+    };
     match test {
-        Expr::Compare(c) => {
-            c.ops[..] == [CmpOp::In] && matches!(&*c.left, Expr::Name(left) if left.id == name.id)
-        }
-        Expr::BoolOp(b) => {
-            b.op == ruff_python_ast::BoolOp::And
-                && b.values
-                    .iter()
-                    .any(|v| matches!(v, Expr::Compare(_)) && is_one_of(&Expr::Name(name.clone()), v))
-        }
-        _ => false,
+        Expr::BoolOp(b) => b.op == BoolOp::And && b.values.iter().any(is_in),
+        test => is_in(test),
     }
 }
 

@@ -5,11 +5,10 @@ use super::{
     Act, CallFacts, Callee, Given, How, Key, MAX_ORIGINS, Made, MadeClass, Origin, Run, Site, Steps, Way,
 };
 use crate::body::{self, Decided};
-use crate::fact::{Confidence, Fact};
 use crate::model_calls;
 use crate::words::words;
 use diagnostics::Span;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// Functions whose result holds nothing of the text that they are given.
 const FORGETS: &[&str] =
@@ -120,7 +119,7 @@ impl Steps {
         for (graph, router, targets) in &routes.routers {
             let result = self.node(Key::Result(*router));
             let returned = routes.returned.get(router);
-            let names: HashSet<&String> = targets.iter().chain(returned.into_iter().flatten()).collect();
+            let names: BTreeSet<&String> = targets.iter().chain(returned.into_iter().flatten()).collect();
             for name in names {
                 let node = (*graph, name.clone());
                 if routes.plain.contains(&node) {
@@ -161,7 +160,7 @@ impl Steps {
         self.outside(site, facts);
     }
 
-    /// Something becomes an attribute of an instance that is made.
+    /// A value becomes an attribute of an instance that is made.
     fn field(&mut self, class: &MadeClass, name: &str, from: &[u32], instance: u32) {
         let key = self.key(name);
         self.flow(from, instance, How::Store(key));
@@ -400,9 +399,4 @@ fn asks_by_name(site: &Site) -> bool {
     model_calls::ALWAYS.contains(&method)
         || model_calls::LIKELY.contains(&method) && (!UNCLEAR.contains(&method) || on_model())
         || model_calls::PATHS.iter().any(|p| site.chain.ends_with(p))
-}
-
-/// A fact of which a step is only likely.
-pub(super) fn likely(fact: &Fact) -> Fact {
-    Fact { confidence: fact.confidence.min(Confidence::Likely), ..fact.clone() }
 }
