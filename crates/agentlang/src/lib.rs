@@ -167,7 +167,7 @@ pub fn check_files(file: FileId, text: &str, loader: &mut dyn Loader) -> (Option
     found.iter_mut().for_each(|d| files.scopes().shown(d));
     found.retain(|d| !(codes::is_unknown_name(d.code) && d.span.is_some_and(|place| files.is_unread(place))));
     diagnostics::sort(&mut found);
-    // Those of imported files come after.
+    // Imported files come after it.
     let (mut found, imported): (Vec<Diagnostic>, Vec<Diagnostic>) =
         found.into_iter().partition(|d| d.span.is_none_or(|place| place.file == file));
     found.extend(imported);

@@ -96,16 +96,16 @@ pub struct DataClass {
 /// See [`DataClass`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instances {
-    /// Those of a dataclass, a `TypedDict` or a model of Pydantic.
+    /// Instances of a dataclass, a `TypedDict` or a model of Pydantic.
     Records {
         /// The fields.
         fields: Vec<RecordField>,
         /// Reason why no caller can make one out of a record.
         not_given: Option<Reason>,
     },
-    /// Those of an `Enum` of texts.
+    /// Members of an `Enum` of texts.
     Texts(Vec<String>),
-    /// Those of an `Enum` of whole numbers.
+    /// Members of an `Enum` of whole numbers.
     Numbers(Vec<i64>),
     /// The reason why that is not known.
     Unknown(Reason),

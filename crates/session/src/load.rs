@@ -201,11 +201,19 @@ fn read_at_most(path: &str, most: u64) -> std::io::Result<Vec<u8>> {
 
 /// Reads a file as text and adds it to the sources.
 pub fn read_text(sources: &mut Sources, path: &str) -> Result<(FileId, Arc<str>), Problem> {
+    read_text_and_bytes(sources, path).map(|(file, text, _)| (file, text))
+}
+
+/// Reads a file as text and adds it to the sources; with the bytes that it was read from.
+pub(crate) fn read_text_and_bytes(
+    sources: &mut Sources,
+    path: &str,
+) -> Result<(FileId, Arc<str>, Vec<u8>), Problem> {
     let bytes = read_bytes(path).map_err(|e| {
         Problem::Unreadable(format!("cannot read `{path}`: {}", reason(&e)), remedy(&e).map(String::from))
     })?;
     match decode(sources.next_id(), &bytes, &limits_of(path)) {
-        Ok(text) => Ok((sources.add(path, text.clone()), text)),
+        Ok(text) => Ok((sources.add(path, text.clone()), text, bytes)),
         Err(d) => {
             sources.add(path, "");
             Err(Problem::Wrong(vec![*d]))

@@ -4,7 +4,7 @@
 //!
 //! Invariant: nothing is run. Only files of the project of the module are read.
 
-use crate::load::{Problem, read_text, reason};
+use crate::load::{Problem, read_text_and_bytes, reason};
 use crate::project_files::root_of;
 use agentlang::{NotImported, WithheldFunction};
 use diagnostics::Sources;
@@ -40,18 +40,17 @@ impl PythonFile {
             return Err(because("it is no module of Python".into(), "name a file that ends in `.py`"));
         }
         let shown = path.display().to_string();
-        let (file, text) = read_text(sources, &shown).map_err(|p| because(message(p), "repair the file"))?;
-        let hash = |place: &Path| std::fs::read(place).map(|bytes| file_hash(&bytes));
-        let mut files =
-            vec![(place.clone(), hash(&place).map_err(|e| because(reason(&e), "repair the file"))?)];
+        let (file, text, bytes) =
+            read_text_and_bytes(sources, &shown).map_err(|p| because(message(p), "repair the file"))?;
+        let mut files = vec![(place.clone(), file_hash(&bytes))];
         let root = root_of(place.parent().unwrap_or(Path::new("/"))).to_path_buf();
         let here = std::env::current_dir().unwrap_or_default();
         let (modules, main) = frontends::with_imports(file, &place.display().to_string(), text, |path| {
             let place =
                 Path::new(path).canonicalize().ok().filter(|p| p.starts_with(&root) && p.is_file())?;
             let shown = place.strip_prefix(&here).unwrap_or(&place).display().to_string();
-            let (file, text) = read_text(sources, &shown).ok()?;
-            files.push((place.clone(), hash(&place).ok()?));
+            let (file, text, bytes) = read_text_and_bytes(sources, &shown).ok()?;
+            files.push((place.clone(), file_hash(&bytes)));
             Some((file, text))
         });
         let ToolModule { text, withheld, declared } = frontends::tool_module(&modules, main, &shown)

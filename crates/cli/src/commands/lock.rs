@@ -97,22 +97,20 @@ fn lock_models(
     pins: &mut Pins,
 ) -> Result<(), Exit> {
     for (name, now) in model_pins(settings, models) {
-        let state = match pins.models().get(&name) {
-            None => format!("new: {now}"),
-            Some(locked) if locked.has_price_of(&now) => String::new(),
-            Some(locked) => format!("changed: {locked}, now {now}"),
+        let locked = pins.models().get(&name);
+        let has_changed = locked.is_some_and(|locked| !locked.has_price_of(&now));
+        let state = match locked {
+            None => Some(format!("new: {now}")),
+            Some(locked) => has_changed.then(|| format!("changed: {locked}, now {now}")),
         };
-        let has_changed = pins.models().contains_key(&name) && !state.is_empty();
-        if !state.is_empty() {
-            show(ui, ("model", &name), &[("price".to_string(), state)]);
-        }
+        show(ui, ("model", &name), &Vec::from_iter(state.map(|state| ("price".to_string(), state))));
         if has_changed && !update {
             let message = format!("the price of `{}` is not as `{}` has it", clip(&name), Settings::LOCK);
             ui.usage(&message, Some("look at it, and write `entail lock --update`"));
             return Err(Exit::Failed);
         }
         // The date and the source of a price may be other ones.
-        if update || !pins.models().contains_key(&name) {
+        if update || locked.is_none() {
             pins.lock_model(&name, now);
         }
     }
@@ -260,31 +258,31 @@ mod modules {
 
     /// Differences between a module as it is and as it was locked.
     fn changed(old: &ModulePin, new: &ModulePin) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        for (path, hash) in &new.files {
-            match old.files.get(path) {
-                Some(known) if known == hash => {}
-                Some(_) => found.push((path.clone(), "changed".to_string())),
-                None => found.push((path.clone(), "new file".to_string())),
-            }
-        }
-        let gone = old.files.keys().filter(|path| !new.files.contains_key(*path));
-        found.extend(gone.map(|path| (path.clone(), "gone".to_string())));
+        let mut found = differing(&old.files, &new.files, ["changed", "new file"]);
         found.extend(declared(old, new));
         found
     }
 
     fn declared(old: &ModulePin, new: &ModulePin) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        for (name, signature) in &new.declared {
-            match old.declared.get(name) {
-                Some(known) if known == signature => {}
-                Some(_) => found.push((name.clone(), "changed: its type".to_string())),
-                None => found.push((name.clone(), "new".to_string())),
+        differing(&old.declared, &new.declared, ["changed: its type", "new"])
+    }
+
+    /// The entries that are not as they were, with the words for one that has changed and for a new one.
+    fn differing(
+        old: &BTreeMap<String, String>,
+        new: &BTreeMap<String, String>,
+        [changed, added]: [&str; 2],
+    ) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for (name, is) in new {
+            match old.get(name) {
+                Some(was) if was == is => {}
+                Some(_) => found.push((name.clone(), changed.into())),
+                None => found.push((name.clone(), added.into())),
             }
         }
-        let gone = old.declared.keys().filter(|name| !new.declared.contains_key(*name));
-        found.extend(gone.map(|name| (name.clone(), "gone".to_string())));
+        let gone = old.keys().filter(|name| !new.contains_key(*name));
+        found.extend(gone.map(|name| (name.clone(), "gone".into())));
         found
     }
 }

@@ -24,7 +24,7 @@ pub(super) enum Binding<'a> {
     },
     /// An expression that is assigned, or the value of a `type` statement.
     Alias(&'a Expr),
-    /// Something else, or one of several things.
+    /// Another thing, or one of several.
     Uncertain {
         at: TextRange,
         why: &'static str,

@@ -30,7 +30,7 @@ impl Context {
 
 /// Meaning of a name in an annotation.
 pub(super) enum Referent<'a> {
-    /// Something outside of the project, by its qualified name.
+    /// A name of another package, qualified.
     External(String),
     Class(usize, &'a StmtClassDef),
     /// A name for this expression of a module.

@@ -53,8 +53,9 @@ pub struct ModelPin {
 impl ModelPin {
     /// Returns whether the price is the same, whatever its date and source.
     pub fn has_price_of(&self, other: &ModelPin) -> bool {
-        let price =
-            |m: &ModelPin| (m.input.clone(), m.output.clone(), m.cached.clone(), m.cache_write.clone());
+        fn price(of: &ModelPin) -> [Option<&str>; 4] {
+            [&of.input, &of.output, &of.cached, &of.cache_write].map(Option::as_deref)
+        }
         price(self) == price(other)
     }
 }
