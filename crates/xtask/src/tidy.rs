@@ -76,12 +76,14 @@ pub enum Check {
     Generated,
     /// Name of an error that a page doesn't explain, or the reverse.
     ErrorNames,
+    /// Command that would install or run the package `entail` of a public registry, which belongs to others.
+    ForeignPackage,
     /// Entry of `exceptions.tsv` that is malformed or no longer needed.
     Exceptions,
 }
 
 impl Check {
-    const ALL: [Check; 17] = [
+    const ALL: [Check; 18] = [
         Check::ProseLength,
         Check::SentenceLength,
         Check::CommentLength,
@@ -98,6 +100,7 @@ impl Check {
         Check::Summary,
         Check::Generated,
         Check::ErrorNames,
+        Check::ForeignPackage,
         Check::Exceptions,
     ];
 
@@ -120,6 +123,7 @@ impl Check {
             Check::Summary => "summary",
             Check::Generated => "generated",
             Check::ErrorNames => "error-names",
+            Check::ForeignPackage => "foreign-package",
             Check::Exceptions => "exceptions",
         }
     }
@@ -141,6 +145,7 @@ pub fn check(files: &[File], exceptions: &str, exists: &dyn Fn(&str) -> bool) ->
     let mut found = Vec::new();
     for file in files {
         spelling(file, &mut found);
+        foreign_package(file, &mut found);
         if file.path.ends_with(".md") {
             page(file, &mut found);
         } else if file.path.ends_with(".rs") {
@@ -174,6 +179,48 @@ fn spelling(file: &File, found: &mut Vec<Finding>) {
 }
 
 /// Pages whose lines and words are checked: the book and what a contributor reads.
+/// Programs that fetch a package from a public registry by the name that follows their options.
+const INSTALLERS: &[&str] = &[
+    "pip install",
+    "pipx install",
+    "pipx run",
+    "uv add",
+    "uv pip install",
+    "uv tool install",
+    "uv tool run",
+    "uvx",
+    "npm install",
+    "npx",
+    "cargo install",
+];
+
+/// Reports commands that name the package `entail` of a registry.
+fn foreign_package(file: &File, found: &mut Vec<Finding>) {
+    if file.path.starts_with("crates/xtask/src/") {
+        return;
+    }
+    for (n, line) in file.text.lines().enumerate() {
+        for installer in INSTALLERS {
+            let Some((_, rest)) = line.split_once(installer) else { continue };
+            if !rest.starts_with(' ') {
+                continue;
+            }
+            let end = rest.find(['`', '|', ';', '&', '#', ')']).unwrap_or(rest.len());
+            let named = |word: &str| {
+                let name =
+                    word.trim_matches(['\'', '"', ',', '.']).split(['[', '=', '@', '<', '>', '~']).next();
+                name == Some("entail")
+            };
+            if rest[..end].split_whitespace().any(named) {
+                let message = format!("`{installer} … entail`: the package of that name belongs to others");
+                let (check, path) = (Check::ForeignPackage, file.path.clone());
+                found.push(Finding { check, path, line: n + 1, message });
+                break;
+            }
+        }
+    }
+}
+
 fn is_prose(path: &str) -> bool {
     path.starts_with("docs/") || ["README.md", "CONTRIBUTING.md"].contains(&path)
 }
@@ -643,6 +690,22 @@ mod tests {
     fn numbers_of_rules_are_found() {
         assert_eq!(checks(&[page("There are 35 lint rules.\n")]), [Check::StaleCount]);
         assert_eq!(checks(&[page("There are three rules.\n")]), []);
+    }
+
+    #[test]
+    fn commands_that_run_a_package_of_others_are_found() {
+        for line in
+            ["$ uvx entail lint .", "pip install --upgrade 'entail[guard]==0.1'", "npx -y entail@latest"]
+        {
+            assert_eq!(checks(&[File::new("python/README.md", line)]), [Check::ForeignPackage], "{line}");
+        }
+        for line in [
+            "uvx entail-lang lint .",
+            "cargo install --path crates/cli",
+            "$ pip install ./python  # has `entail`",
+        ] {
+            assert_eq!(checks(&[File::new("python/README.md", line)]), [], "{line}");
+        }
     }
 
     #[test]

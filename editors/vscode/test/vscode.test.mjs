@@ -21,7 +21,7 @@ before(async () => {
   if (skip) return;
   chromium = await browser();
   mkdirSync(extensions);
-  cpSync(extension, join(extensions, "entail.entail-0.1.0"), { recursive: true, filter: (path) => !/\/(test|\.git)$/.test(path) });
+  cpSync(extension, join(extensions, "entail-lang.entail-lang-0.1.0"), { recursive: true, filter: (path) => !/\/(test|\.git)$/.test(path) });
 });
 after(async () => {
   await chromium?.close();
