@@ -518,7 +518,9 @@ impl<'r> CrewReader<'r, '_> {
             return None;
         };
         let mut earlier = Vec::new();
-        for item in items {
+        // A task copies the list: what was added to it afterwards, as the task itself, is not told.
+        let before = items.iter().take_while(|item| position(item) != Some(index));
+        for item in before {
             match position(item) {
                 Some(i) if i < index => earlier.push(i),
                 Some(_) => kit.out.push(
