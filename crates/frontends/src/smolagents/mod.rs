@@ -79,8 +79,9 @@ const OWN: &[(&str, &str)] = &[
     ("UserInputTool", "user_input"),
     ("SpeechToTextTool", "transcriber"),
 ];
-/// Tools of `add_base_tools=True`.
-const BASE: &[&str] = &["web_search", "visit_webpage"];
+/// Tools of `add_base_tools=True`: their classes, with the names that models see.
+const BASE: &[(&str, &str)] =
+    &[("DuckDuckGoSearchTool", "web_search"), ("VisitWebpageTool", "visit_webpage")];
 /// The call by which an agent's code runs.
 const CODE: &str = "python_interpreter";
 const SANDBOXED: &str = "sandboxed_code";
@@ -231,13 +232,16 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
     fn offers(&self, id: ObjectId, notes: &mut Vec<Note>) -> Vec<Offer> {
         let object = self.world.object(id);
         let mut out = Vec::new();
-        if let Some(given) = self.get(id, Some(0), "tools") {
-            for value in agent_host::tool_list(self.world, given.value, notes) {
+        let mut given: Vec<&str> = Vec::new();
+        if let Some(tools) = self.get(id, Some(0), "tools") {
+            for value in agent_host::tool_list(self.world, tools.value, notes) {
                 // `collection.tools` is no list here.
                 let of = match value.kind {
                     PyKind::Member(of, _) => Value::new(PyKind::Object(of), value.span),
                     _ => value,
                 };
+                let made = self.world.object_of(&of).filter(|(_, o)| o.class.is_none());
+                given.extend(made.map(|(_, o)| o.short()));
                 let offer = self.tool(&of, out.len(), notes);
                 out.push(offer);
             }
@@ -253,7 +257,8 @@ impl<'w> AgentHost<'w> for Host<'_, 'w> {
             notes.push(Note { message, at: given.at, uncounted: true });
         }
         if let Some(at) = base {
-            for name in BASE {
+            // A tool that the program gives as well is replaced by one of the same class.
+            for (_, name) in BASE.iter().filter(|(class, _)| !given.iter().any(|g| g == class)) {
                 out.push(Offer::Tool(ToolDecl::unknown((*name).into(), at), ToolRole::Program));
             }
             if !runs_code {
