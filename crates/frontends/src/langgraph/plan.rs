@@ -86,6 +86,10 @@ pub(super) struct Plan {
     pub diagnostics: Vec<Diagnostic>,
     /// The keys that it gives, if it says so.
     pub output: Option<Vec<String>>,
+    /// True if it has nodes of which nothing is known, their names included.
+    unnamed: bool,
+    /// True if whether the call that is read now is done is not known.
+    maybe: bool,
 }
 
 impl Plan {
@@ -172,6 +176,8 @@ impl GraphReader<'_, '_> {
             routers: Vec::new(),
             diagnostics: Vec::new(),
             output: None,
+            unnamed: false,
+            maybe: false,
         };
         py::report(object, GRAPH_USED, GRAPH_UNUSED, "a graph", &mut plan.diagnostics);
         self.channels(object, &mut plan);
@@ -211,6 +217,7 @@ impl GraphReader<'_, '_> {
                 let message = format!("whether this `{name}` is done is not known; it counts as done");
                 plan.diagnostics.push(undecided(codes::NOT_COMPILED, message, call.span));
             }
+            plan.maybe = call.maybe;
             self.wire(name, call, &mut plan);
         }
         self.private_channels(&mut plan);
@@ -331,7 +338,13 @@ impl GraphReader<'_, '_> {
 
     fn undefined(&self, value: &Value, at: Span, plan: &mut Plan) {
         let d = match self.node_name(value) {
-            Some(name) => Diagnostic::warn(codes::UNDEFINED, format!("unknown node `{}`", clip(&name)), at),
+            Some(name) => {
+                let message = format!("unknown node `{}`", clip(&name));
+                match plan.maybe || plan.unnamed {
+                    true => undecided(codes::UNDEFINED, message, at),
+                    false => Diagnostic::warn(codes::UNDEFINED, message, at),
+                }
+            }
             None => {
                 let message =
                     format!("which node this is is not known: {}", self.world.unknown_reason(value));
@@ -353,7 +366,10 @@ impl GraphReader<'_, '_> {
                 None if self.name_of_node(name.value).is_some() => {
                     self.push_node(None, name.value, call.span, plan)
                 }
-                None => self.undefined(name.value, name.at, plan),
+                None => {
+                    plan.unnamed = true;
+                    self.undefined(name.value, name.at, plan);
+                }
             },
             (Some(action), None) => self.push_node(None, action.value, call.span, plan),
             _ => {}
@@ -389,6 +405,7 @@ impl GraphReader<'_, '_> {
             let message =
                 format!("a node without a name that is known: {}", self.world.unknown_reason(value));
             plan.diagnostics.push(undecided(codes::NOT_COMPILED, message, at));
+            plan.unnamed = true;
             return;
         };
         if plan.index(&name).is_some() {
