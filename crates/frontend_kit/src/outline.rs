@@ -167,6 +167,19 @@ pub enum LeftoverKind {
     Tool,
 }
 
+/// Way in which a definition is unused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftoverState {
+    /// Nothing leads there, though it is a part of what runs otherwise.
+    Unreached,
+    /// It has no edge at all, as everything else in its unit: the unit comes apart.
+    Apart,
+    /// It has no edge at all, in a unit whose other parts have some: its author set it aside.
+    SetAside,
+    /// A caller may still run it by its name.
+    ByName,
+}
+
 /// A definition that nothing uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
@@ -176,8 +189,8 @@ pub struct Leftover {
     pub name: String,
     /// Place of the definition.
     pub at: Span,
-    /// True if a caller may still run it by its name.
-    pub by_name: bool,
+    /// The way in which it is unused.
+    pub state: LeftoverState,
 }
 
 impl Outline {
@@ -242,9 +255,9 @@ impl Outline {
     }
 
     /// Adds something that is defined and used by nothing.
-    pub fn leftover(&mut self, kind: LeftoverKind, name: &str, at: Span, by_name: bool) {
+    pub fn leftover(&mut self, kind: LeftoverKind, name: &str, at: Span, state: LeftoverState) {
         if self.leftover.len() < MAX_ENTRIES {
-            self.leftover.push(Leftover { kind, name: name.to_string(), at, by_name });
+            self.leftover.push(Leftover { kind, name: name.to_string(), at, state });
         }
     }
 }
@@ -286,21 +299,78 @@ impl GraphOutline {
 
     /// Returns for each node whether it is reachable from a node on a path that avoids another.
     pub fn reached_around(&self, from: usize, without: Option<usize>) -> Vec<bool> {
+        self.reached_from(vec![from], without)
+    }
+
+    /// Returns for each node whether it leads to a node, itself included.
+    pub fn leading_to(&self, to: usize) -> Vec<bool> {
+        walk(&self.next(|(a, b)| (b, a)), vec![to], None)
+    }
+
+    /// Returns for each node whether it is reachable from one of some nodes on a path that avoids another.
+    pub fn reached_from(&self, from: Vec<usize>, without: Option<usize>) -> Vec<bool> {
+        walk(&self.next(|edge| edge), from, without)
+    }
+
+    /// Returns the unreached nodes to which no other unreached node leads, and one of each cycle of unreached
+    /// nodes to which only the cycle leads. All others come after one of these.
+    pub fn first_unreached(&self) -> Vec<usize> {
+        let next = self.next(|edge| edge);
+        let mut seen = walk(&next, vec![self.start], None);
+        let mut covered = seen.clone();
+        // The nodes in the order in which a search leaves them: the last is a first one.
+        let mut left: Vec<usize> = Vec::new();
+        for from in 0..seen.len() {
+            let mut path = vec![(from, 0)];
+            while let Some((node, edge)) = path.pop() {
+                if edge == 0 && std::mem::replace(&mut seen[node], true) {
+                    continue;
+                }
+                match next[node].get(edge) {
+                    Some(to) => path.extend([(node, edge + 1), (*to, 0)]),
+                    None => left.push(node),
+                }
+            }
+        }
+        let mut first = Vec::new();
+        for node in left.into_iter().rev() {
+            if !covered[node] {
+                first.push(node);
+                walk_on(&next, vec![node], None, &mut covered);
+            }
+        }
+        first.sort_unstable();
+        first
+    }
+
+    /// The nodes that follow each node along the edges, each of which is taken in the given direction.
+    fn next(&self, direction: fn((usize, usize)) -> (usize, usize)) -> Vec<Vec<usize>> {
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         for (a, b, _) in &self.edges {
-            if let (Some(list), true) = (next.get_mut(*a), *b < self.nodes.len()) {
-                list.push(*b);
+            let (a, b) = direction((*a, *b));
+            if let (Some(list), true) = (next.get_mut(a), b < self.nodes.len()) {
+                list.push(b);
             }
         }
-        let mut seen = vec![false; self.nodes.len()];
-        let mut left = vec![from];
-        while let Some(node) = left.pop() {
-            if Some(node) == without || node >= seen.len() || std::mem::replace(&mut seen[node], true) {
-                continue;
-            }
-            left.extend(&next[node]);
+        next
+    }
+}
+
+/// Returns for each node whether it is reachable from some nodes.
+fn walk(next: &[Vec<usize>], from: Vec<usize>, without: Option<usize>) -> Vec<bool> {
+    let mut seen = vec![false; next.len()];
+    walk_on(next, from, without, &mut seen);
+    seen
+}
+
+/// Goes on from some nodes to all that are not seen yet.
+fn walk_on(next: &[Vec<usize>], from: Vec<usize>, without: Option<usize>, seen: &mut [bool]) {
+    let mut left = from;
+    while let Some(node) = left.pop() {
+        if Some(node) == without || node >= seen.len() || std::mem::replace(&mut seen[node], true) {
+            continue;
         }
-        seen
+        left.extend(&next[node]);
     }
 }
 
@@ -330,5 +400,25 @@ mod tests {
         assert_eq!(outline.graphs.len(), 2);
         assert!(!outline.graphs[1].stops_in_each_cycle(&[]));
         assert!(outline.graphs[1].stops_in_each_cycle(&["b".to_string()]));
+    }
+
+    #[test]
+    fn unreached_nodes_begin_at_the_first_of_each_part() {
+        let at = Span { file: FileId(0), start: 0, end: 1 };
+        let node = || NodeOutline { name: "n".into(), at, outcomes: None, role: NodeRole::Plain };
+        // 0 → 1 is reached. 2 comes after the cycle of 3 and 4; 5 leads to 6; 7 leads to itself and to 1.
+        let edges = [(0, 1), (3, 4), (4, 3), (4, 2), (5, 6), (7, 7), (7, 1)];
+        let graph = GraphOutline {
+            at,
+            nodes: (0..8).map(|_| node()).collect(),
+            edges: edges.map(|(from, to)| (from, to, None)).to_vec(),
+            placed: Vec::new(),
+            start: 0,
+            open: false,
+            stops: false,
+            dead: Vec::new(),
+        };
+        assert_eq!(graph.first_unreached(), [3, 5, 7]);
+        assert_eq!(graph.leading_to(2), [false, false, true, true, true, false, false, false]);
     }
 }

@@ -223,6 +223,8 @@ pub struct Facts {
     pub chats: bool,
     /// True if the user is asked before each tool call, unless configured otherwise.
     pub asks_user: bool,
+    /// True if a node that puts nothing out ends a run, wherever its edges lead.
+    pub nothing_ends_run: bool,
     /// True if settings that a model does not take are left out of its requests.
     pub filters_settings: bool,
     /// True if the agents of a unit share a session that goes on after an answer: what one of them has read,

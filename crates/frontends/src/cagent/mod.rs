@@ -14,7 +14,7 @@ use core_ir::{Bound, TermId};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Unused, clip, codes, near, report_keys, undecided};
 use frontend_kit::kit::{Action, Kit, Units, mark};
-use frontend_kit::outline::LeftoverKind;
+use frontend_kit::outline::{LeftoverKind, LeftoverState};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{self, Shape, why};
 use std::collections::HashMap;
@@ -131,7 +131,7 @@ impl Frontend for Cagent {
                 // Older files list what runs under `workflow`.
                 let listed = root.get("workflow").is_some();
                 for ((name, node), _) in all.iter().zip(&reached).filter(|(_, r)| !**r && !listed) {
-                    kit.outline.leftover(LeftoverKind::Agent, name, node.definition(), true);
+                    kit.outline.leftover(LeftoverKind::Agent, name, node.definition(), LeftoverState::ByName);
                 }
                 term
             });

@@ -20,9 +20,9 @@ use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{LoopBound, Template, codes, value_span};
 use frontend_kit::flow::{Flow, FlowNode};
 use frontend_kit::kit::{Action, Agent, Kit, Units, first_text, mark, size};
-use frontend_kit::outline::{LeftoverKind, NodeRole, Retried};
+use frontend_kit::outline::{LeftoverKind, LeftoverState, NodeRole, Retried};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The front end.
 pub struct N8n;
@@ -47,6 +47,7 @@ impl Frontend for N8n {
         let facts = Facts {
             default_model: Some("the model's node decides on the model, by its own default"),
             ends_loops: Some("n8n ends an agent's loop at the first reply that calls no tool"),
+            nothing_ends_run: true,
             words: Words {
                 prompt: "say what the agent is to do: `options.systemMessage`",
                 bound: "state it: `options.maxIterations`",
@@ -156,12 +157,21 @@ impl<'d> Graph<'d> {
         };
         let enabled = |n: Node<'d>| n.get("disabled").and_then(|d| d.as_bool()) != Some(true);
         let any_trigger = self.main.iter().any(|(_, n)| starts(*n));
+        let leads: HashSet<&str> = self.edges.iter().map(|(from, ..)| from.as_str()).collect();
+        let led_to: HashSet<&str> = self.edges.iter().map(|(_, to, _)| to.as_str()).collect();
+        let begins = self.main.iter().any(|(name, n)| starts(*n) && leads.contains(name));
         for (name, n) in self.main.iter().filter(|(_, n)| enabled(*n)) {
-            let led_to = self.edges.iter().any(|(_, to, _)| to == name);
-            if any_trigger && !led_to && !starts(*n) {
-                kit.outline.leftover(LeftoverKind::Node, name, n.head(), false);
+            if any_trigger && !led_to.contains(name) && !starts(*n) {
+                let state = match (begins, leads.contains(name)) {
+                    (true, false) => LeftoverState::SetAside,
+                    (false, _) => LeftoverState::Apart,
+                    (true, true) => LeftoverState::Unreached,
+                };
+                kit.outline.leftover(LeftoverKind::Node, name, n.head(), state);
             }
-            if n.get("retryOnFail").and_then(|r| r.as_bool()) == Some(true) && role(*n) == NodeRole::Writes {
+            let retried = n.get("retryOnFail").and_then(|r| r.as_bool()) == Some(true);
+            // What is deleted twice is gone as well.
+            if retried && role(*n) == NodeRole::Writes && operation(*n) != "delete" {
                 let at = n.entry("retryOnFail").map_or(n.head(), |e| e.key.span());
                 let times = n.get("maxTries").and_then(|t| t.as_u64());
                 let (name, message) = (name.to_string(), is_message(*n));
@@ -217,8 +227,7 @@ impl<'d> Graph<'d> {
         let mut actions = Vec::new();
         for (_, tool) in attached.iter().filter(|(how, _)| *how == "ai_tool") {
             let Some(n) = self.known.get(tool) else { continue };
-            let named =
-                n.get("parameters").and_then(|p| first_text(p, &["name", "toolName"])).map(|(t, _)| t);
+            let named = tool_name(*n);
             if is_ai(*n) && !kit.is_open(n.span()) {
                 let (term, _) = self.agent(kit, tool, *n);
                 actions.push(Action::ask(*tool, term, n.head()));
@@ -247,6 +256,15 @@ impl<'d> Graph<'d> {
     }
 }
 
+/// Name that a tool of n8n's own states for the model. Any other tool has the name of its node: what a client
+/// of a server calls `toolName` is a tool of that server.
+fn tool_name<'d>(node: Node<'d>) -> Option<&'d str> {
+    let short = kind(node).strip_prefix("@n8n/n8n-nodes-langchain.")?;
+    let parameters = node.get("parameters").filter(|_| !short.starts_with("mcp"))?;
+    let (text, _) = first_text(parameters, &["name", "toolName"])?;
+    (!text.starts_with('=')).then_some(text)
+}
+
 fn kind<'d>(node: Node<'d>) -> &'d str {
     node.get("type").and_then(|t| t.text()).unwrap_or("")
 }
@@ -255,9 +273,14 @@ fn kind<'d>(node: Node<'d>) -> &'d str {
 const MESSENGERS: &[&str] =
     &["gmail", "slack", "telegram", "emailSend", "discord", "twilio", "whatsApp", "sendGrid", "mattermost"];
 
+/// Operation that a node of a service carries out, empty if it is not written down.
+fn operation<'d>(node: Node<'d>) -> &'d str {
+    node.at(&["parameters", "operation"]).and_then(|o| o.text()).unwrap_or("")
+}
+
 /// Returns true if a node that writes sends a message.
 fn is_message(node: Node<'_>) -> bool {
-    let operation = node.at(&["parameters", "operation"]).and_then(|o| o.text()).unwrap_or("");
+    let operation = operation(node);
     let short = kind(node).rsplit('.').next().unwrap_or("");
     let sends = ["", "send", "post", "reply", "sendMessage"].contains(&operation);
     MESSENGERS.contains(&short) && sends
@@ -265,9 +288,8 @@ fn is_message(node: Node<'_>) -> bool {
 
 /// Returns the role of a node for policies. Services are classified by the chosen operation.
 fn role(node: Node<'_>) -> NodeRole {
-    let chosen = |key: &str| node.at(&["parameters", key]).and_then(|o| o.text()).unwrap_or("");
     let short = kind(node).rsplit('.').next().unwrap_or("");
-    let operation = chosen("operation");
+    let operation = operation(node);
     if operation == "sendAndWait" || operation == "dispatchAndWait" {
         return NodeRole::Approves;
     }
@@ -275,7 +297,7 @@ fn role(node: Node<'_>) -> NodeRole {
         ["send", "post", "create", "delete", "reply", "sendMessage", "publish", "append", "insert", "charge"];
     let service = kind(node).starts_with("n8n-nodes-base.")
         && !["code", "set", "function", "executeWorkflow"].contains(&short);
-    let resource = chosen("resource");
+    let resource = node.at(&["parameters", "resource"]).and_then(|o| o.text()).unwrap_or("");
     let draft = resource == "draft" || resource == "label";
     if service
         && !draft

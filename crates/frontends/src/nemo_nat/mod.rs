@@ -16,7 +16,7 @@ use core_ir::{Branch, Name, Term, TermId, Type};
 use frontend_kit::doc::Node;
 use frontend_kit::emit::{LoopBound, Unused, report_keys, value_span};
 use frontend_kit::kit::{Action, Agent, Kit, Units, first, first_text, mark, size};
-use frontend_kit::outline::LeftoverKind;
+use frontend_kit::outline::{LeftoverKind, LeftoverState};
 use frontend_kit::project::{Compiled, Facts, File, Frontend, Project, UnitKind, Words};
 use frontend_kit::shape::{model_of, why};
 use frontend_kit::turn::Carried;
@@ -134,7 +134,7 @@ fn unused(kit: &mut Kit<'_>, root: Node<'_>) {
     for f in root.get("functions").into_iter().flat_map(|f| f.entries()) {
         // Its own key is one mention.
         if !serves && !f.merged && mentioned.get(f.name()).is_none_or(|n| *n < 2) {
-            kit.outline.leftover(LeftoverKind::Tool, f.name(), f.key.span(), false);
+            kit.outline.leftover(LeftoverKind::Tool, f.name(), f.key.span(), LeftoverState::Unreached);
         }
     }
 }

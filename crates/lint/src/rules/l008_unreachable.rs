@@ -3,7 +3,7 @@
 use crate::repair::wish;
 use crate::{Check, Context, Rule};
 use diagnostics::{Applicability, Diagnostic, Level};
-use frontend_kit::LeftoverKind;
+use frontend_kit::{LeftoverKind, LeftoverState};
 
 pub(super) static RULE: Rule = Rule {
     code: "L008",
@@ -19,8 +19,7 @@ const MAX_APART: usize = 5;
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for graph in &context.unit.outline.graphs {
-        let reached = graph.reached(graph.start);
-        for (node, _) in graph.nodes.iter().zip(&reached).filter(|(_, r)| !**r) {
+        for node in graph.first_unreached().into_iter().map(|n| &graph.nodes[n]) {
             let message = format!("no run reaches `{}`", diagnostics::clip(&node.name));
             let d = rule.finding(message, node.at).about(node.name.as_str());
             let fix = wish(node.at, "", Applicability::DisplayOnly);
@@ -34,28 +33,33 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
     let leftover = || context.unit.outline.leftover.iter().filter(|l| l.kind != LeftoverKind::Tool);
     // Where a workflow comes apart, the cause is one.
-    let lost: Vec<_> = leftover().filter(|l| !l.by_name).collect();
-    if lost.len() > MAX_APART {
+    let lost: Vec<_> = leftover().filter(|l| l.state != LeftoverState::ByName).collect();
+    let apart = lost.len() > MAX_APART || lost.len() > 1 && lost[0].state == LeftoverState::Apart;
+    if apart {
         let names: Vec<String> =
             lost.iter().take(3).map(|l| format!("`{}`", diagnostics::clip(&l.name))).collect();
         let message = format!("no run reaches {} parts, such as {}", lost.len(), names.join(", "));
-        let d = rule.finding(message, lost[0].at).about(lost[0].name.as_str());
+        let mut d = rule.finding(message, lost[0].at).about(lost[0].name.as_str());
+        if lost.iter().all(|l| l.state == LeftoverState::SetAside) {
+            d.level = Level::Info;
+        }
         out.push(elsewhere(context, d.help("connect them, or remove them")));
     }
-    for left in leftover().filter(|l| l.by_name || lost.len() <= MAX_APART) {
+    for left in leftover().filter(|l| l.state == LeftoverState::ByName || !apart) {
         let name = diagnostics::clip(&left.name);
-        let mut d = match left.by_name {
-            true => rule.finding(
-                format!("nothing hands off to `{name}`: it runs only if it is started by name"),
-                left.at,
-            ),
-            false => rule.finding(format!("no run reaches `{name}`"), left.at),
+        let mut d = match left.state {
+            LeftoverState::ByName => {
+                let message = format!("nothing hands off to `{name}`: it runs only if it is started by name");
+                rule.finding(message, left.at)
+            }
+            _ => {
+                let fix = wish(left.at, "", Applicability::DisplayOnly);
+                rule.finding(format!("no run reaches `{name}`"), left.at).fix(fix)
+            }
         };
         d.about.clone_from(&left.name);
-        if left.by_name {
+        if matches!(left.state, LeftoverState::ByName | LeftoverState::SetAside) {
             d.level = Level::Info;
-        } else {
-            d.fix = Some(wish(left.at, "", Applicability::DisplayOnly));
         }
         out.push(elsewhere(context, d.help("connect it, or remove it")));
     }

@@ -20,6 +20,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         if graph.open {
             d.level = Level::Unknown;
         }
+        if context.compiled.facts.nothing_ends_run {
+            d.level = Level::Unknown;
+            d.help.push("a node that puts out no items ends the run".to_string());
+        }
         let d = d.help("add a conditional edge to the end from one of the nodes in the cycle");
         let code = &context.compiled.facts.code;
         out.push(match code.fixed_edges {
