@@ -1077,6 +1077,13 @@ const SETTINGS_WORDS: &[&str] = &[
 /// Returns true if a file that is read is named by the program and holds settings by its name: what it says
 /// is no data of users.
 fn is_settings(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
+    let path = object.args.first().map(|a| &a.value).or_else(|| {
+        let base = world.object(object.base?);
+        base.args.last().map(|a| &a.value)
+    });
+    if path.is_some_and(|p| has_digest_name(world, p)) {
+        return true;
+    }
     let named = object.args.first().and_then(|a| file_name(world, &a.value, params, 0)).or_else(|| {
         let base = world.object(object.base?);
         file_name(world, &base.args.last()?.value, params, 0)
@@ -1085,6 +1092,27 @@ fn is_settings(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
     let name = name.to_ascii_lowercase();
     SETTINGS.iter().any(|end| name.ends_with(end))
         || crate::words::words(&name, 200).iter().any(|w| SETTINGS_WORDS.contains(&w.as_str()))
+}
+
+/// Returns true if the last part of a path is named by a digest: what the program keeps under it is its own,
+/// and nobody selects another file by what is digested.
+fn has_digest_name(world: &World<'_>, path: &Value) -> bool {
+    let is_digest = |v: &Value| {
+        let first = world.object_of(v).map(|(_, o)| o);
+        let mut chain = std::iter::successors(first, |o| o.base.map(|b| world.object(b))).take(MAX_CHAIN);
+        chain.any(|o| o.callee.starts_with("hashlib."))
+    };
+    let last = match world.object_of(path) {
+        Some((_, object)) if !is_digest(path) => object.args.last().map(|a| &a.value),
+        _ => Some(path),
+    };
+    let Some(last) = last else { return false };
+    is_digest(last)
+        || world.text_of(last).is_some_and(|pieces| {
+            let name = pieces.iter().rev().take_while(|p| !matches!(p, Piece::Text(t) if t.contains('/')));
+            let digests = name.filter(|p| matches!(p, Piece::Hole(v, _) if is_digest(v)));
+            digests.count() > 0
+        })
 }
 
 /// The last part of the name of a file, if the program writes it out: `a.yaml` of
@@ -1489,6 +1517,22 @@ mod tests {
         }
         for name in ["'diary.txt'", "p", "p + '.yaml'"] {
             check(&with(name), Knowledge::Known, &[FileRead]);
+        }
+    }
+
+    #[test]
+    fn files_named_by_a_digest_are_the_programs_own() {
+        use Effect::*;
+        let with = |path: &str| {
+            format!(
+                "import hashlib, os\ndef key(s):\n    return hashlib.sha1(s.encode()).hexdigest()\ndef tool(url):\n    name = key(url)\n    return {path}"
+            )
+        };
+        for path in ["open(f'cache/{name}.json').read()", "open(os.path.join('cache', name)).read()"] {
+            check(&with(path), Knowledge::Known, &[]);
+        }
+        for path in ["open(f'{name}/{url}').read()", "open(url).read()"] {
+            check(&with(path), Knowledge::Known, &[FileRead]);
         }
     }
 
