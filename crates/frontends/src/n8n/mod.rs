@@ -14,7 +14,7 @@
 //! Source: n8n-io/n8n, `packages/@n8n/nodes-langchain/nodes/agents`: `maxIterations` 10.
 
 use crate::defaults;
-use core_ir::{ModelParams, Name, TermId};
+use core_ir::{ModelParams, TermId};
 use diagnostics::{Diagnostic, Span};
 use frontend_kit::doc::{Entry, Node};
 use frontend_kit::emit::{LoopBound, Template, codes, value_span};
@@ -378,7 +378,9 @@ fn params(kit: &mut Kit<'_>, node: Node<'_>) -> (ModelParams, Option<Span>) {
     let Some(parameters) = node.get("parameters") else { return (params, Some(node.head())) };
     let entry: Option<Entry<'_>> = ["model", "modelId", "modelName"].iter().find_map(|k| parameters.entry(k));
     let value = entry.and_then(|e| e.value.text().or_else(|| e.value.get("value")?.text()));
-    params.model = value.filter(|v| !v.is_empty()).map(|v| Name::from(unmarked(v)));
+    // Its models are named `openai/gpt-5`, as if another service were asked.
+    let through = if kind(node).ends_with("OpenRouter") { "openrouter/" } else { "" };
+    params.model = value.filter(|v| !v.is_empty()).map(|v| format!("{through}{}", unmarked(v)).into());
     for e in parameters.get("options").into_iter().flat_map(|o| o.entries()) {
         if matches!(e.name(), "temperature" | "maxTokens" | "topP" | "frequencyPenalty" | "presencePenalty") {
             frontend_kit::kit::setting(&e, &mut params, kit.out);

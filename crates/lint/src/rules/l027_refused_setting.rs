@@ -53,6 +53,10 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for (id, term) in code.iter() {
         let (Term::Llm(_, params) | Term::Recv(Recv::Data(params))) = term else { continue };
         let Some(model) = params.model.as_deref().filter(|_| !params.waiting) else { continue };
+        // OpenRouter leaves out what a model does not take.
+        if model.starts_with("openrouter/") || model.starts_with("openrouter:") {
+            continue;
+        }
         if is_one_of(model, FIXED_SAMPLING) {
             let refused = refused_sampling(params);
             if !refused.is_empty() {
