@@ -39,14 +39,8 @@ const MAX_SERVERS: usize = 200;
 /// Paths that are kept of one program; the others are counted.
 const MAX_PATHS: usize = 10_000;
 /// Packages of frameworks that no front end reads, with the names of the frameworks.
-const NOT_READ: &[(&str, &str)] = &[
-    ("agno", "Agno"),
-    ("claude_agent_sdk", "Claude Agent SDK"),
-    ("claude_code_sdk", "Claude Agent SDK"),
-    ("dspy", "DSPy"),
-    ("haystack", "Haystack"),
-    ("strands", "Strands Agents"),
-];
+const NOT_READ: &[(&str, &str)] =
+    &[("agno", "Agno"), ("dspy", "DSPy"), ("haystack", "Haystack"), ("strands", "Strands Agents")];
 /// Modules whose own steps are followed.
 const MAX_MODULES: usize = 600;
 /// Name of the framework of a program that uses none which a front end reads.

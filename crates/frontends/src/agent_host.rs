@@ -88,6 +88,19 @@ pub(crate) trait AgentHost<'w> {
     }
     /// Returns true if a call runs the agent that it is a method of.
     fn is_run(&self, method: &str) -> bool;
+    /// Number of times that the program runs an agent.
+    fn repeats(&self, id: ObjectId) -> Option<py::Runs> {
+        let world = self.world();
+        let runs = world.objects().filter(|(_, o)| o.base == Some(id) && self.is_run(o.short()));
+        py::repeats(world, &runs.map(|(id, _)| id).collect::<Vec<_>>())
+    }
+    /// The list that tells apart agents which one expression makes.
+    fn told_apart(&self, id: ObjectId) -> Option<Value> {
+        let world = self.world();
+        let object = world.object(id);
+        let first = object.args.first().filter(|a| a.name.is_none() && world.items(&a.value).is_some());
+        object.arg("tools").or(first).map(|a| a.value.clone())
+    }
 }
 
 /// The agents of a file as units: those that are no parts of others, and what they are given.
@@ -101,12 +114,9 @@ pub(crate) fn units<'w>(mut units: Units, file: &File, host: &dyn AgentHost<'w>)
     }
     let asks = ModelRequests::new(world);
     let mut covered: HashSet<ObjectId> = HashSet::new();
-    let tools = |id: ObjectId| {
-        let object = world.object(id);
-        let first = object.args.first().filter(|a| a.name.is_none() && world.items(&a.value).is_some());
-        object.arg("tools").or(first).map(|a| &a.value)
-    };
-    let kept = py::distinct(&mut units, (world, file), all.iter().copied(), tools);
+    let listed: HashMap<ObjectId, Value> =
+        all.iter().filter_map(|id| Some((*id, host.told_apart(*id)?))).collect();
+    let kept = py::distinct(&mut units, (world, file), all.iter().copied(), |id| listed.get(&id));
     // Agents that refer to each other in a cycle are parts of each other.
     let (roots, rest): (Vec<ObjectId>, Vec<ObjectId>) = all.iter().partition(|id| !parts.contains(id));
     for id in roots.into_iter().chain(rest) {
@@ -123,15 +133,10 @@ pub(crate) fn units<'w>(mut units: Units, file: &File, host: &dyn AgentHost<'w>)
             continue;
         }
         let kind = if reached.len() > 1 { UnitKind::Crew } else { UnitKind::Agent };
-        let runs: Vec<ObjectId> = world
-            .objects()
-            .filter(|(_, o)| o.base == Some(id) && host.is_run(o.short()))
-            .map(|(id, _)| id)
-            .collect();
         units.add(&host.name(host.start(id)), kind, object.span, |kit| {
             let bound = host.bound(kit, id);
             let term = lowering.conversation(kit, host.start(id), bound, 0);
-            py::counted(kit, term, py::repeats(world, &runs), || lowering.beside(&asks, &reached))
+            py::counted(kit, term, host.repeats(id), || lowering.beside(&asks, &reached))
         });
     }
     let start = Span { file: file.id, start: 0, end: 0 };
@@ -175,10 +180,15 @@ fn declared(mut decl: ToolDecl) -> ToolDecl {
     decl
 }
 
+/// The handler of what a server carries out.
+pub(crate) fn of_server(server: &str) -> core_ir::Data {
+    core_ir::Data::record([(Name::from("mcp"), core_ir::Data::str(server))])
+}
+
 /// The declaration of one tool that represents all of a server.
 pub(crate) fn server(name: &str, server: &str, at: Span, notes: &mut Vec<Note>) -> ToolDecl {
     let mut decl = ToolDecl::unknown(name.into(), at);
-    decl.handler = Some(core_ir::Data::record([(Name::from("mcp"), core_ir::Data::str(server))]));
+    decl.handler = Some(of_server(server));
     let message = "the tools of an MCP server are known when it runs; one tool represents all".to_string();
     notes.push(Note { message, at, uncounted: false });
     decl

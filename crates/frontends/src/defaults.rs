@@ -384,6 +384,20 @@ pub(crate) const SMOLAGENTS_STEPS: Default = Default {
     ],
 };
 
+/// Turns of a run of the Claude Agent SDK.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) const CLAUDE_AGENT_TURNS: Default = Default {
+    framework: "the Claude Agent SDK",
+    package: "claude-agent-sdk",
+    counts: "turns",
+    repeats: Repeats::Turns,
+    ranges: &[(
+        "",
+        None,
+        "anthropics/claude-agent-sdk-python src/claude_agent_sdk/types.py: max_turns: int | None = None",
+    )],
+};
+
 /// Iterations of an agent workflow of LlamaIndex.
 pub(crate) const LLAMA_INDEX_ITERATIONS: Default = Default {
     framework: "LlamaIndex",

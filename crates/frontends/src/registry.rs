@@ -47,6 +47,8 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &langgraph::Manifest,             // langgraph.json
     &langchain::LangChain,            // LangChain's saved chains and dumped runnables
     &crate::maestro::Maestro,
+    #[cfg(not(target_family = "wasm"))]
+    &crate::claude_agent_sdk::ClaudeAgentSdk,
     &generic::MultiAgent, // lists of agents
     &generic::Generic,    // anything with instructions
     &mcp::McpServers,     // lists of MCP servers

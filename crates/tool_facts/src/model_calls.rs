@@ -92,6 +92,8 @@ pub const PACKAGES: &[&str] = &[
     "anthropic",
     "autogen",
     "browser_use",
+    "claude_agent_sdk",
+    "claude_code_sdk",
     "cohere",
     "crewai",
     "deepagents",

@@ -95,7 +95,13 @@ impl<'p> Reader<'p> {
                         let all = provenance(world, *id);
                         mcp_server(t).is_some() || all.iter().any(|o| is_client(world.object(*o).short()))
                     });
-                    server.map(|(id, _)| self.with_files(strings(world, id))).unwrap_or_default()
+                    let words = match server {
+                        Some((id, _)) => strings(world, id),
+                        // A server that a dictionary describes.
+                        None if mcp_server(t).is_some() => written(world, t.span),
+                        None => return Vec::new(),
+                    };
+                    self.with_files(words)
                 };
                 let of = |t: &&ToolDecl| {
                     let words = words(&world, t);
@@ -275,7 +281,8 @@ impl<'p> Reader<'p> {
         if facts.knowledge == Knowledge::Known {
             return facts;
         }
-        if let Some(known) = registry::called(&tool.name)
+        let brought = registry::tool(&format!("{}:{}", self.framework, tool.name));
+        if let Some(known) = brought.or_else(|| registry::called(&tool.name))
             && facts.facts.is_empty()
             && tool.handler.is_none()
         {
@@ -472,7 +479,11 @@ impl<'p> Reader<'p> {
         let all: Vec<&str> =
             words.iter().chain(listed.iter().flat_map(|s| &s.words)).map(String::as_str).collect();
         let known = registry::server(name, &all)?;
-        let one = (*tool.name != *name).then_some(&*tool.name);
+        // Some clients put the server in front: `mcp__github__get_issue`.
+        let own = tool.name.strip_prefix("mcp__").map_or(&*tool.name, |rest| {
+            rest.strip_prefix(name).map_or(rest, |tool| tool.strip_prefix("__").unwrap_or(name))
+        });
+        let one = (own != name).then_some(own);
         Some(ToolFacts::of_server(known, one, listed.map_or(tool.span, |s| s.span)))
     }
 }
@@ -990,6 +1001,20 @@ fn strings(world: &World<'_>, id: ObjectId) -> Vec<String> {
                 _ => {}
             }
         }
+    }
+    out
+}
+
+/// The texts that are written at a place.
+fn written(world: &World<'_>, at: Span) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(source) = world.sources().of_file(at.file).and_then(|m| world.sources().get(m)) {
+        source.texts(&mut |key, text, span| {
+            let is_within = at.start <= span.start && span.end <= at.end;
+            if is_within && key != python::CALLED && out.len() < MAX_WORDS.0 {
+                out.push(text.to_string());
+            }
+        });
     }
     out
 }

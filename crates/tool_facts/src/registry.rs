@@ -414,7 +414,7 @@ mod tests {
             }
         }
         let named: HashSet<&str> = frameworks.tools.iter().map(|t| &*t.framework).collect();
-        assert_eq!(named.len(), 13, "{named:?}");
+        assert_eq!(named.len(), 14, "{named:?}");
         let (mut names, mut matches) = (HashSet::new(), HashSet::new());
         for s in &servers.server {
             assert!(s.source.starts_with("https://") && is_date(&s.date), "{}", s.name);

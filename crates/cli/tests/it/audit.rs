@@ -310,6 +310,48 @@ fn agents_of_pydantic_ai_smolagents_and_llama_index_have_paths() {
     assert!(line.starts_with("0 attack paths in 1 program"), "{line}");
 }
 
+/// Rules allow calls; a tool that nothing allows is on no path.
+#[test]
+fn agents_of_the_claude_agent_sdk_have_paths() {
+    let text = |options: &str| {
+        format!(
+            "{PAGE_AND_RUN}from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, query, tool\n\n\
+             @tool('page', 'Gets a page.', {{'url': str}})\nasync def get(args):\n    \
+             return {{'content': [{{'type': 'text', 'text': page(args['url'])}}]}}\n\n\
+             options = ClaudeAgentOptions(mcp_servers={{'web': create_sdk_mcp_server('w', tools=[get])}}, {options})\n\n\
+             async def main():\n    async for m in query(prompt=input(), options=options):\n        print(m)\n"
+        )
+    };
+    let cases = [
+        ("allowed_tools=['Bash']", 0),
+        ("allowed_tools=['WebFetch', 'Bash(make)', 'Bash(git log:*)']", 1),
+        ("allowed_tools=['WebFetch'], tools=['WebFetch', 'Bash']", 0),
+        ("allowed_tools=['WebFetch', 'Bash(git:*)'], tools=['WebFetch', 'Bash']", 2),
+        ("allowed_tools=['mcp__web__page', 'Bash'], tools=['Bash']", 1),
+        ("allowed_tools=['mcp__w__page', 'Bash'], tools=['Bash']", 0),
+        ("permission_mode='bypassPermissions', tools=['Bash']", 1),
+        ("permission_mode='bypassPermissions', tools=['Bash'], disallowed_tools=['Bash']", 0),
+    ];
+    for (options, paths) in cases {
+        let line = last_line(&[("m.py", text(options))]);
+        let expected = format!("{paths} attack path{} in 1 program", if paths == 1 { "" } else { "s" });
+        assert!(line.starts_with(&expected), "{options}: {line}");
+    }
+    let server = "from claude_agent_sdk import ClaudeAgentOptions\nEACH = 'npx'\n\
+        o = ClaudeAgentOptions(tools=[], permission_mode='bypassPermissions', mcp_servers={\n    \
+            'files': {'command': EACH, 'args': ['-y', '@modelcontextprotocol/server-filesystem', '/']},\n    \
+            'page': {'type': 'stdio', 'command': 'uvx', 'args': ['mcp-server-fetch']}})\n";
+    let line = last_line(&[("m.py", server.into())]);
+    assert!(line.starts_with("2 attack paths in 1 program with 2 tools"), "{line}");
+    // Of the tools of a server, the one that a rule names.
+    let read = server.replace(
+        "permission_mode='bypassPermissions'",
+        "allowed_tools=['mcp__files__read_file', 'mcp__page']",
+    );
+    let line = last_line(&[("m.py", read)]);
+    assert!(line.starts_with("1 attack path in 1 program with 2 tools"), "{line}");
+}
+
 /// The tool is an instance that is given what it reads with.
 #[test]
 fn a_tool_has_what_its_constructor_is_given() {
