@@ -626,7 +626,7 @@ fn rank(path: &AttackPath) -> (&'static str, Level) {
     (code, level)
 }
 
-/// Paths with the same end: the call of one tool, or of tools of listed servers by which outsiders gain the
+/// Paths with the same end: calls of tools of one place, or of listed servers, by which outsiders gain the
 /// same. They have one remedy.
 struct Alike<'p> {
     first: &'p AttackPath,
@@ -638,9 +638,9 @@ struct Alike<'p> {
 
 /// The paths in groups, each where its first path is.
 fn alike(paths: &[AttackPath]) -> Vec<Alike<'_>> {
-    let end = |path: &AttackPath| match path.sink.tools.is_empty() {
-        true => (path.sink.name.clone(), Some(path.sink.span)),
-        false => (paths::outcome(path.sink.fact.effect).to_string(), None),
+    let end = |path: &AttackPath| {
+        let place = path.sink.tools.is_empty().then_some(path.sink.span);
+        (paths::outcome(path.sink.fact.effect), place)
     };
     let mut found: HashMap<_, usize> = HashMap::new();
     let mut groups: Vec<Alike<'_>> = Vec::new();

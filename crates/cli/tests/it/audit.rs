@@ -337,6 +337,9 @@ fn agents_of_the_claude_agent_sdk_have_paths() {
         let expected = format!("{paths} attack path{} in 1 program", if paths == 1 { "" } else { "s" });
         assert!(line.starts_with(&expected), "{options}: {line}");
     }
+    // Tools of one place by which outsiders gain the same are one finding.
+    let line = last_line(&[("m.py", text("permission_mode='bypassPermissions'"))]);
+    assert!(line.contains("(3 findings)"), "{line}");
     let server = "from claude_agent_sdk import ClaudeAgentOptions\nEACH = 'npx'\n\
         o = ClaudeAgentOptions(tools=[], permission_mode='bypassPermissions', mcp_servers={\n    \
             'files': {'command': EACH, 'args': ['-y', '@modelcontextprotocol/server-filesystem', '/']},\n    \
