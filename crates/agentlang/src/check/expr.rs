@@ -1062,9 +1062,14 @@ impl Checker<'_> {
                 self.report(
                     Diagnostic::error(codes::NOT_AN_OPTION, "`??` needs an option before it", op_span)
                         .remark(a.span, format!("this is {}", show(&other)))
-                        .help(
-                            "only a value of type `Option[…]` can be absent; remove `??` and what follows it",
-                        ),
+                        .help(match &a.kind {
+                            ExprKind::Call(name, _)
+                                if name.text == "to_number" && self.decls.function("to_number").is_none() =>
+                            {
+                                "`to_number` ends the run if there is no number; `parse_number` of `std:numbers` gives an option: `parse_number(text) ?? 0`"
+                            }
+                            _ => "only a value of type `Option[…]` can be absent; remove `??` and what follows it",
+                        }),
                 );
                 return other;
             }

@@ -180,6 +180,9 @@ impl Checker<'_> {
             ("map", Some(Type::List(t))) => Some((**t).clone()),
             _ => None,
         };
+        // Several keys are one mistake, whatever their types are.
+        let inner =
+            if f.name == "sort_by" && is_list(function) { Some(Type::list(Type::Dyn)) } else { inner };
         let result = self.applied(f, function, std::slice::from_ref(&item), inner.as_ref());
         let same = |list: Type| if list == Type::Dyn { Type::list(Type::Dyn) } else { list };
         let items = Type::list(item.clone());
@@ -192,7 +195,12 @@ impl Checker<'_> {
                         format!("there is no order of values of type {}", show(&result)),
                         function.span,
                     );
-                    self.report(d.help("sort by a String, a Number or a Bool of each item"));
+                    self.report(d.help(match result {
+                        Type::List(_) => {
+                            "sort twice, by the first key last: `xs.sort_by(x => x.second).sort_by(x => x.first)`; equal items stay in their order"
+                        }
+                        _ => "sort by a String, a Number or a Bool of each item",
+                    }));
                 }
                 return same(items);
             }
@@ -590,4 +598,9 @@ pub(crate) fn each_expression<'a>(stmt: &'a ast::Stmt, f: &mut dyn FnMut(&'a Exp
         },
         _ => {}
     }
+}
+
+/// Returns whether a function gives a list that is written in it.
+fn is_list(function: &Expr) -> bool {
+    matches!(&function.kind, ExprKind::Lambda(_, body) if matches!(body.kind, ExprKind::List(_)))
 }

@@ -19,6 +19,14 @@ pub const MAX_ERRORS: usize = 100;
 /// Tokens that are looked at to tell what a word means.
 const MAX_LOOKAHEAD: usize = 256;
 
+/// The help for a loop with several names.
+const ONE_NAME: &str = "a loop has one name: `for e in zip(range(0, length(xs)), xs)` has the place as `e.first` and the item \
+                        as `e.second`, and `for e in items(m)` the key and the value of a map as `e.key` and `e.value`";
+
+/// The help for a statement in a hole.
+const LOOP_IN_TEXT: &str = "a hole has an expression: a loop is `{xs.map(x => f\"- {x}\").join(\"\\n\")}`, and a condition \
+                            `{if c { \"a\" } else { \"b\" }}`";
+
 /// Words of other languages for `null`.
 const NO_VALUE: &[&str] = &["None", "nil", "Nil", "undefined", "Null", "NULL", "null"];
 
@@ -303,11 +311,17 @@ impl Parser<'_> {
                 }
                 "case" => Some("a case is the variant alone: `red => …`"),
                 _ if is("->") || is(":") => Some("write `=>` after the pattern"),
+                _ if word == "if" => Some(
+                    "a pattern has no condition: `Case { x } => { if c { … } else { … } }` decides inside of the case",
+                ),
                 _ => None,
             };
         }
         if what.starts_with("`in` ") && word == "of" {
             return Some("write `for x in xs { … }`");
+        }
+        if what.starts_with("`in` ") && is(",") {
+            return Some(ONE_NAME);
         }
         if what.starts_with("`with` ") && is("(") {
             return Some("write `run name with { parameter: value }`, or `name(value)` without `run`");
@@ -435,8 +449,6 @@ impl Parser<'_> {
             return Some("a block stands in braces: `if c { … }`");
         }
         match (word, before) {
-            ("and", _) => Some("`and` is written `&&`"),
-            ("or", _) => Some("`or` is written `||`"),
             ("is", _) if self.word_ahead(1).is_some_and(|w| NO_VALUE.contains(&w) || w == "not") => {
                 Some("compare with `==` and `!=`: `x == null`")
             }
@@ -470,6 +482,7 @@ impl Parser<'_> {
         let next = |ahead: usize, p: &str| matches!(self.peek(ahead).token, Token::Punct(q) if q == p);
         Some(match word {
             "elif" | "elsif" | "elseif" => "write `else if`",
+            "for" if next(1, "(") && next(3, ",") => ONE_NAME,
             "for" => "a loop has no parentheses: `for x in list { … }`, or `for i in range(0, n) { … }`",
             "else" => "an `else` belongs to an `if`: other statements have none",
             "expect" | "assertEqual" | "assertEquals" | "assert_equal" | "assert_eq" | "assertTrue"
@@ -926,6 +939,7 @@ impl Parser<'_> {
         self.bump();
         let parts =
             lexer::parts(self.file, self.text, token.start + skip, token.end, true, &mut self.diagnostics);
+        let mut told = false;
         let parts = parts
             .into_iter()
             .map(|part| match part {
@@ -933,7 +947,7 @@ impl Parser<'_> {
                     value: p.text,
                     span: Span { file: self.file, start: p.start, end: p.end },
                 }),
-                Part::Hole(start, end) => TemplatePart::Hole(self.hole(start, end)),
+                Part::Hole(start, end) => TemplatePart::Hole(self.hole(start, end, &mut told)),
             })
             .collect();
         Some(Template { parts, span: self.span_of(token) })
@@ -949,19 +963,43 @@ impl Parser<'_> {
         Some(Template { span: text.span, parts: vec![TemplatePart::Text(text)] })
     }
 
-    /// The expression in a hole, read from its own tokens.
-    fn hole(&mut self, start: u32, end: u32) -> Expr {
+    /// The expression in a hole, read from its own tokens. `told` is set where a template of another language
+    /// is reported, which is done once for a text.
+    fn hole(&mut self, start: u32, end: u32, told: &mut bool) -> Expr {
         let lexed = lexer::lex(self.file, self.text, start as usize, end as usize);
-        self.diagnostics.extend(lexed.diagnostics);
         let outer = (std::mem::replace(&mut self.tokens, lexed.tokens), self.at, self.error_at, self.in_hole);
         (self.at, self.error_at, self.in_hole) = (0, None, true);
-        let expr = self.with_head(false, Self::expr);
-        if !self.at_end() {
-            let d = self.expected("`}`");
-            self.report(d);
-        }
+        let next = self.peek(1).token;
+        let expr = if self.at("%") || (self.at_word("for") && matches!(next, Token::Word | Token::Punct("(")))
+        {
+            if !std::mem::replace(told, true) {
+                self.foreign_hole(LOOP_IN_TEXT);
+            }
+            Expr { kind: ExprKind::Error, span: self.here(), height: 1 }
+        } else {
+            let expr = self.with_head(false, Self::expr);
+            if self.at(":") {
+                self.foreign_hole(
+                    "a number is formatted by a function: `{fixed(n, 2)}` has two digits after the point",
+                );
+            } else {
+                self.diagnostics.extend(lexed.diagnostics);
+                if !self.at_end() {
+                    let d = self.expected("`}`");
+                    self.report(d);
+                }
+            }
+            expr
+        };
         (self.tokens, self.at, self.error_at, self.in_hole) = outer;
         expr
+    }
+
+    /// Reports a hole as another language has it. Its braces are meant.
+    fn foreign_hole(&mut self, help: &'static str) {
+        self.in_hole = false;
+        let d = self.expected("an expression").help(help);
+        self.report(d);
     }
 
     fn number(&mut self, what: &str) -> Option<Number> {
@@ -1448,8 +1486,31 @@ impl Parser<'_> {
             false => ty,
         };
         let flow = if parameter { self.flow() } else { Vec::new() };
-        let default = if parameter && self.eat("=") { Some(self.expr()) } else { None };
+        if !parameter && self.at("=") {
+            return Some(self.field_without_default(name, &ty));
+        }
+        let default = if self.eat("=") { Some(self.expr()) } else { None };
         Some(Field { name, ty, flow, default })
+    }
+
+    /// Reports the default of a field of a record or case, which only parameters have. The type of the field
+    /// is open then: how a value is written is decided by the repair.
+    fn field_without_default(&mut self, name: Name, ty: &TypeExpr) -> Field {
+        let sign = self.here();
+        self.bump();
+        let value = self.expr().span;
+        let text = |at: Span| &self.text[at.start as usize..at.end as usize];
+        let (key, value) = (&name.text, text(value));
+        let may_be_missing = match ty.kind {
+            TypeKind::Option(_) => format!("remove it: `{key}` may be missing"),
+            _ => format!("write `{key}: Option[{}]`, which may be missing", text(ty.span)),
+        };
+        let d =
+            Diagnostic::error("A010", format!("the field `{key}` can't have a default"), self.since(sign))
+                .help(format!("{may_be_missing}, and `record.{key} ?? {value}` where it is used"));
+        self.report(d);
+        let ty = TypeExpr { kind: TypeKind::Error, span: ty.span };
+        Field { name, ty, flow: Vec::new(), default: None }
     }
 
     fn flow(&mut self) -> Vec<FlowWord> {
@@ -2258,7 +2319,8 @@ impl Parser<'_> {
             self.bump();
             return Some(Stmt { kind: StmtKind::Return(value), span: self.since(start) });
         }
-        if self.at("}") && (sound || !may_be_both) {
+        // A value of which a word is of another language is no statement.
+        if self.at("}") && (sound || !may_be_both || is_whole(&value)) {
             return Some(Stmt { kind: StmtKind::Return(value), span: self.since(start) });
         }
         (self.at, self.error_at) = (before.0, before.1);
@@ -2543,13 +2605,28 @@ impl Parser<'_> {
         self.expect("=", "after the name").then_some(IfHead::Option(name))
     }
 
+    /// Reads `else`, if it is here, and returns whether `if` follows. `elif` of another language is reported,
+    /// and read as both.
+    fn otherwise(&mut self) -> Option<bool> {
+        if self.eat_word("else") {
+            return Some(self.eat_word("if"));
+        }
+        if !matches!(self.word_ahead(0), Some("elif" | "elsif" | "elseif")) {
+            return None;
+        }
+        let d = self.expected("a statement");
+        self.report(d);
+        self.bump();
+        Some(true)
+    }
+
     fn if_stmt(&mut self) -> Option<StmtKind> {
         let head = self.if_head()?;
         let cond = self.condition();
         let then = self.block("this `if`")?;
-        let other = if self.eat_word("else") {
-            let start = self.here();
-            if self.eat_word("if") {
+        let start = self.here();
+        let other = if let Some(is_if) = self.otherwise() {
+            if is_if {
                 let kind = self.nested(Self::if_stmt)?;
                 let span = self.since(start);
                 Some(Block { stmts: vec![Stmt { kind, span }], span })
@@ -2593,6 +2670,18 @@ impl Parser<'_> {
             self.report(d);
         } else {
             self.expect("=>", "after the pattern").then_some(())?;
+        }
+        let start = self.here();
+        if self.at_word("return") {
+            let d = self
+                .expected("`{` before the statements of this case")
+                .help("the statements of a case stand in braces: `pattern => { return x; }`");
+            self.report(d);
+            self.bump();
+            let kind = StmtKind::Return(self.expr());
+            let span = self.since(start);
+            let _ = self.eat(";") || self.eat(",");
+            return Some(Arm { pattern, body: Block { stmts: vec![Stmt { kind, span }], span } });
         }
         let body = self.block("this case")?;
         self.eat(",");
@@ -2921,7 +3010,13 @@ impl Parser<'_> {
     }
 
     fn operator(&self) -> Option<BinaryOp> {
-        let Token::Punct(p) = self.now() else { return None };
+        let p = match (self.now(), self.word_ahead(0)) {
+            (Token::Punct(p), _) => p,
+            // Of another language, which is reported.
+            (_, Some("and")) => "&&",
+            (_, Some("or")) => "||",
+            _ => return None,
+        };
         BinaryOp::ALL.into_iter().find(|op| op.as_str() == p)
     }
 
@@ -2930,6 +3025,11 @@ impl Parser<'_> {
         let mut left = self.unary()?;
         while let Some(op) = self.operator().filter(|op| op.precedence() >= least) {
             let op_span = self.here();
+            if self.now() == Token::Word {
+                let found = self.found();
+                let d = self.expected("an operator").help(format!("{found} is written `{}`", op.as_str()));
+                self.report(d);
+            }
             self.bump();
             let right = self.nested(|p| p.binary(op.precedence() + 1))?;
             let span = left.span.to(right.span);
@@ -3237,19 +3337,15 @@ impl Parser<'_> {
         let head = self.if_head()?;
         let condition = self.head();
         let then = self.value_block("this `if`")?;
-        if !self.eat_word("else") {
+        let at = self.here();
+        let Some(is_if) = self.otherwise() else {
             let d = self
                 .expected("`else` after the first value")
                 .help("an `if` that has a value says what it is otherwise: `if c { a } else { b }`");
             self.report(d);
             return None;
-        }
-        let at = self.here();
-        let other = if self.eat_word("if") {
-            self.nested(|p| p.if_value(at))?
-        } else {
-            self.value_block("this `else`")?
         };
+        let other = if is_if { self.nested(|p| p.if_value(at))? } else { self.value_block("this `else`")? };
         let span = self.since(start);
         let bound = match head {
             IfHead::Plain => None,
@@ -3462,6 +3558,18 @@ enum IfHead {
     Option(Name),
     /// `let Case { … } =`
     Case(Pattern),
+}
+
+/// Returns whether every part of an expression could be read.
+fn is_whole(e: &Expr) -> bool {
+    let mut open = vec![e];
+    while let Some(e) = open.pop() {
+        if matches!(e.kind, ExprKind::Error) {
+            return false;
+        }
+        open.extend(e.children());
+    }
+    true
 }
 
 /// The pattern of the `else` of `if let Case { … } = e`.
