@@ -1,6 +1,8 @@
 //! The standard library: files of the language that are a part of it, which `use "std:lists";` imports.
 
+use crate::scopes::declared_name;
 use diagnostics::{FileId, nearest};
+use syntax::agent::ast::Name;
 
 /// Beginning of the paths of its files.
 const PREFIX: &str = "std:";
@@ -20,6 +22,12 @@ const FIRST_FILE: u32 = u32::MAX - 2;
 /// The text of a file of the standard library: that of the path `std:lists`, for example.
 pub fn library_text(path: &str) -> Option<&'static str> {
     load(path)?.ok().map(|(_, text)| text)
+}
+
+/// The name of a function in a file of the library, if it is declared there.
+pub(super) fn function_of<'n>(file: &str, name: &'n Name) -> Option<&'n str> {
+    let number = (0u32..).zip(FILES).find(|(_, (n, _))| *n == file)?.0;
+    (name.span.file == FileId(FIRST_FILE - number)).then(|| declared_name(&name.text))
 }
 
 /// The file that a path means; `None` if it is no path of the library.

@@ -5,6 +5,7 @@ use super::taint::Taint;
 use super::variables::Mode;
 use super::{MAX_COPIES, Region, Rest, SurfaceLowering, on_one_line};
 use crate::check::number;
+use crate::library;
 use crate::predicate;
 use crate::types::most_items;
 use core_ir::{Bound, BoundOrigin, Branch, Catches, Data, IfSugar, Name, Num, Prim, Term, TermId, Type};
@@ -709,8 +710,10 @@ impl SurfaceLowering<'_> {
             },
             ExprKind::Field(..) => self.declared_type(e).as_ref().and_then(most_items),
             ExprKind::Binary(ast::BinaryOp::Add, _, a, b) => self.length(a)?.checked_add(self.length(b)?),
-            ExprKind::Call(name, _) if self.c.decls.function(&name.text).is_some() => None,
-            ExprKind::Call(name, args) => self.length_of_call(&name.text, args),
+            ExprKind::Call(name, args) => match self.c.decls.function(&name.text) {
+                Some(declared) => self.length_from_library(&declared.name, args),
+                None => self.length_of_call(&name.text, args),
+            },
             _ => None,
         }
     }
@@ -757,6 +760,18 @@ impl SurfaceLowering<'_> {
             ("merge", [a, b]) => self.length(a)?.checked_add(self.length(b)?),
             ("zip", [a, b]) => least(self.length(a), self.length(b)),
             ("range", [from, to]) => Some(predicate::count(to)?.saturating_sub(predicate::count(from)?)),
+            _ => None,
+        }
+    }
+
+    /// Length of what a function of `std:lists` gives of a list.
+    fn length_from_library(&self, name: &ast::Name, args: &[Expr]) -> Option<u64> {
+        let function = library::function_of("lists", name)?;
+        match (function, args) {
+            ("take", [list, n]) => least(self.length(list), predicate::count(n)),
+            ("drop" | "common" | "without", [list, _]) | ("numbered" | "present", [list]) => {
+                self.length(list)
+            }
             _ => None,
         }
     }

@@ -501,3 +501,42 @@ fn a_contradiction_is_found_in_its_wrong_example_alone() {
     assert_eq!(found_in(e.wrong).2.iter().map(|d| d.code).collect::<Vec<_>>(), ["S209"]);
     assert_eq!(found_in(e.right).2, []);
 }
+
+/// What functions of the library give is as long as they say, so a loop over it has a bound.
+#[test]
+fn lists_of_the_library_bound_loops() {
+    let calls = |list: &str| {
+        let program = format!(
+            "use \"std:lists\" as lists; agent a {{ tools: [] }} task q(x: String) -> String by agent {{ prompt \"{{x}}\" }}\n\
+             pipeline main(xs: List[String]) -> String {{\n\
+               for x in {list} {{ let r = q(x) by a; }}\n\
+               return \"done\";\n\
+             }}\n"
+        );
+        let (_, module, found) = found_at("p.agent", &program, Files::default());
+        let module = module.unwrap_or_else(|| panic!("{found:?}"));
+        let code = module.lower(module.default_entry().expect("a pipeline")).expect("a lowered program");
+        analysis::cost::bound(&std::sync::Arc::new(code), true).model_calls.most
+    };
+    assert_eq!(calls("xs"), None);
+    assert_eq!(calls("lists.take(xs, 5)"), calls("slice(xs, 0, 5)"));
+    assert!(calls("lists.take(xs, 5)").is_some());
+    assert_eq!(calls("lists.drop(lists.take(xs, 5), 1)"), calls("slice(xs, 0, 5)"));
+    assert_eq!(calls("lists.drop(xs, 5)"), None);
+}
+
+/// The library turns a text into a number or a day without an end of the run.
+#[test]
+fn texts_that_are_no_numbers_or_days_are_null() {
+    let program = "use \"std:numbers\"; use \"std:dates\";\n\
+                   pipeline main(x: String) -> List[Bool] {\n\
+                     return [(parse_number(x) ?? 0) == 0, parse_number(\"1.5\") == 1.5, parse_date(\"2024-13-99\") == null,\n\
+                             parse_date(\"2024-12-09\") == \"2024-12-09\"];\n\
+                   }\n";
+    let (_, module, found) = found_at("p.agent", program, Files::default());
+    let module = module.unwrap_or_else(|| panic!("{found:?}"));
+    let code = module.lower(module.default_entry().expect("a pipeline")).expect("a lowered program");
+    let input = Data::record([("x".into(), Data::str("x"))]);
+    let result = perform(code, input, VecDeque::new()).expect("a run");
+    assert!(result.starts_with("Result: [true,true,true,true]"), "{result}");
+}
