@@ -6,7 +6,7 @@
 use crate::bound;
 use crate::refusal::{remarks, with_remedies};
 use analysis::cost::CostBound;
-use core_ir::{Code, Num};
+use core_ir::{Code, Num, Term};
 use diagnostics::{Diagnostic, Sources};
 use machine::{ErrorCode, Failure};
 use policy::Policy;
@@ -69,7 +69,9 @@ pub fn as_diagnostic(
         );
     }
     let label = report.label.to_json().to_string();
-    if label != "[]" {
+    // Without a `try` in the program, as in most tests, the label of an error decides nothing.
+    let tries = || code.iter().any(|(_, term)| matches!(term, Term::Try { .. }));
+    if label != "[]" && tries() {
         d = d.help(format!("the error itself is labeled {label}: only a `try` at that label may catch it"));
     }
     d
