@@ -502,7 +502,7 @@ fn a_contradiction_is_found_in_its_wrong_example_alone() {
     assert_eq!(found_in(e.right).2, []);
 }
 
-/// What functions of the library give is as long as they say, so a loop over it has a bound.
+/// A loop over a list that a function of the library gives has the bound of that list.
 #[test]
 fn lists_of_the_library_bound_loops() {
     let calls = |list: &str| {
