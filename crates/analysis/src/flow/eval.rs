@@ -111,6 +111,8 @@ pub(super) struct CheckState {
     pub what: Checked,
     pub found: Range,
     pub bound: Label,
+    /// True if it is a constant, whose label is that of the place where it stands.
+    pub constant: bool,
     pub always: bool,
     pub never: bool,
 }

@@ -192,6 +192,8 @@ pub struct Check {
     pub what: Checked,
     /// The bound.
     pub bound: Data,
+    /// True if it is a constant of the program, whose label is that of the branch in which it stands.
+    pub constant: bool,
     /// The most that the label may be.
     pub most: Data,
     /// Static verdict.
@@ -600,6 +602,7 @@ fn site(taints: &mut Taints, span: Span, sink: Sink, state: &SiteState) -> Site 
         .map(|c| Check {
             what: c.what.clone(),
             bound: taints.lattice.data_of(c.bound),
+            constant: c.constant,
             most: shown(taints, c.found.hi),
             verdict: Verdict::of(c.always, c.never),
             rests_on_input: !taints.lattice.flows(taints.label_with_input(c.found.hi), c.bound)

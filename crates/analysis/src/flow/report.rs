@@ -1,7 +1,7 @@
 //! Reports of the flow analysis, for people and for programs.
 
 use super::codes;
-use super::{Check, Checked, CoveredPart, FlowReport, IdleSet, Sink, Site, Source, Verdict};
+use super::{Cause, Check, Checked, CoveredPart, FlowReport, IdleSet, Sink, Site, Source, Verdict};
 use diagnostics::{Diagnostic, Level, Sources, Span, toml_key};
 use serde_json::{Value, json};
 
@@ -129,6 +129,11 @@ fn refused(site: &Site, verdict: Verdict) -> Diagnostic {
         Checked::Value if site.sink == Sink::Answer => {
             format!("{what} {how}: it may be labeled {most}, and {bound} is the bound")
         }
+        constant if check.constant => format!(
+            "{what} {how}: {} is a constant, but what decides that this is reached is labeled {most}, and {bound} \
+             is the bound",
+            constant.describe()
+        ),
         other => {
             format!("{what} {how}: {} may be labeled {most}, and {bound} is the bound", other.describe())
         }
@@ -158,6 +163,20 @@ pub fn of_unknown(tool: &str) -> String {
 fn remedy(site: &Site, check: &Check, breaking: &[Source]) -> String {
     let untrusted = breaking.iter().any(|s| s.untrusted);
     let secret = breaking.iter().any(|s| s.secret);
+    if !breaking.is_empty() && breaking.iter().all(|s| s.origin.cause == Cause::Try) {
+        return format!(
+            "an error has the labels of all parts of the result that was asked for: call it without `try` and \
+             `retries`, or give no part of that result a label above the result as a whole, or give {} a higher \
+             bound in the policy",
+            site.sink.describe()
+        );
+    }
+    if let (Checked::Argument(name), true, true) = (&check.what, check.constant, untrusted && !secret) {
+        return format!(
+            "make the call where nothing untrusted decides, or let untrusted data choose among fixed values: a set \
+             (`among`) of the parameter `{name}`, such as `principals.NAME.email`, has the constant"
+        );
+    }
     let how = match (untrusted, secret) {
         (true, false) => {
             "read it as a typed answer in a conversation of its own, have it endorsed by a person or a check"

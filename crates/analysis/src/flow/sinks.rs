@@ -26,11 +26,13 @@ pub(super) struct Bounded {
     bound: Label,
     /// Perhaps admitted up to this: a set may vouch for the integrity.
     most: Label,
+    /// A constant, whose label is that of the place where it stands.
+    constant: bool,
 }
 
 impl Bounded {
     pub(super) fn new(what: Checked, found: Range, bound: Label) -> Bounded {
-        Bounded { what, found, bound, most: bound }
+        Bounded { what, found, bound, most: bound, constant: false }
     }
 }
 
@@ -48,6 +50,7 @@ impl Analysis {
             what: c.what.clone(),
             found: c.found,
             bound: c.bound,
+            constant: c.constant,
             always,
             never,
         };
@@ -114,6 +117,7 @@ impl Analysis {
                 Some(c) => {
                     c.found = taints.either(c.found, check.found);
                     c.bound = taints.meet(c.bound, check.bound);
+                    c.constant &= check.constant;
                     c.always &= check.always;
                     c.never &= check.never;
                 }
@@ -129,7 +133,8 @@ impl Analysis {
         let always = by_label || (pc.under != 0 && pc.under == lc.under);
         let never = !self.taints.lattice.flows(pc.lo, self.taints.label_with_input(lc.hi));
         let place = self.place(span);
-        let check = CheckState { what: Checked::Control, found: pc, bound: lc.lo, always, never };
+        let check =
+            CheckState { what: Checked::Control, found: pc, bound: lc.lo, constant: false, always, never };
         self.note(place, sink, (always, never), vec![check]);
         if !always {
             let label = self.join(pc, lc);
@@ -374,6 +379,7 @@ impl Analysis {
             let within = self.taints.within(found.hi, strict);
             let admitted = !self.surely_trusted(Range::new(Label::BOTTOM, within));
             let choice = Chosen::of(&decl, param, admitted, set.may_admit && !self.surely_trusted(found));
+            let constant = literal.is_some() && self.taints.union(found.hi, pc.hi) == pc.hi;
             // What the program wrote itself is as untrusted as what decides that it is read here. Nobody
             // chooses it, but perhaps between several.
             match (choice, literal) {
@@ -387,7 +393,8 @@ impl Analysis {
                 let at = self.exact(place, cause, set.refusal.unwrap_or(*bound));
                 argument_may_be_refused.push(self.join(at, record));
             }
-            checks.push(Bounded { what: Checked::Argument(param.name.clone()), found, bound: *bound, most });
+            let what = Checked::Argument(param.name.clone());
+            checks.push(Bounded { what, found, bound: *bound, most, constant });
         }
         let all_known = fields.as_ref().is_none_or(|fields| {
             bare || fields.iter().all(|(n, _)| decl.params.iter().any(|p| p.name == *n))

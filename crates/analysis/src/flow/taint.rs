@@ -63,7 +63,7 @@ impl Origin {
             Cause::Control(name) => {
                 format!("the control bound of `{name}`, which labels the refusal of an argument")
             }
-            Cause::Try => "the label at which errors are caught here".into(),
+            Cause::Try => "errors are caught here, at the labels of all parts of what is called".into(),
             Cause::Input => "the input".into(),
             Cause::Many => "several places".into(),
         }

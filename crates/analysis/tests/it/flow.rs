@@ -445,3 +445,38 @@ fn a_planned_confirmation_that_nobody_was_asked_about_keeps_the_label_of_its_rec
     let result = lam(text, &Options::default()).result.expect("a result");
     assert_eq!(result.to_json().to_string(), "[\"U\"]");
 }
+
+/// The only certain refusal of a term: what is said, and its help.
+fn refused(text: &str) -> (String, String) {
+    let found = findings(&lam(&text.replace('\'', "\""), &Options::default()));
+    let mut never = found.into_iter().filter(|d| d.code == "S101");
+    let (one, other) = (never.next().expect("a refusal"), never.next());
+    assert_eq!(other, None);
+    (one.message, one.help.join("\n"))
+}
+
+#[test]
+fn a_refusal_by_the_label_of_a_try_names_the_try() {
+    let tools =
+        "tool mails() -> List {t: Str} @ [] read fields [{path: '[].t', untrusted: false, secret: true}]\n";
+    let (_, help) = refused(&format!("{tools}try[['S']] tool[mails] {{}} catch m. []"));
+    assert!(help.contains("without `try` and `retries`"), "{help}");
+}
+
+#[test]
+fn a_constant_that_is_refused_for_its_branch_is_named_as_one() {
+    let program = |to: &str| {
+        format!(
+            "tool feed() -> List Str read\ntool mail(to: Str, x: Str @ untrusted) -> Str write control untrusted\n\
+             let xs = tool[feed] {{}}\nif xs == [] then 'none' else tool[mail] {{to: {to}, x: 'x'}}"
+        )
+    };
+    let (message, help) = refused(&program("'a@b.org'"));
+    assert!(message.contains("the argument `to` is a constant, but what decides"), "{message}");
+    assert!(help.contains("`principals.NAME.email`"), "{help}");
+    // One that the program labels itself is refused for that label, and so is what a tool gave.
+    for to in ["(['U']: 'a')", "'{xs}'"] {
+        let (message, _) = refused(&program(to));
+        assert!(message.contains("the argument `to` may be labeled"), "{message}");
+    }
+}
