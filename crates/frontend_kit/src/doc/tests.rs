@@ -117,6 +117,20 @@ fn quoted_texts_may_go_on_at_any_column() {
 }
 
 #[test]
+fn brackets_may_close_at_the_column_of_their_key() {
+    let text = "steps:\n  - name: a\n    args: [\n      'x',\n      'y'\n    ]\n  - name: b\n    with: {\n      k: v\n\n    }\nend: 1\n";
+    let doc = yaml(text);
+    let steps: Vec<_> = doc.root().get("steps").unwrap().items().collect();
+    let args: Vec<_> = steps[0].get("args").unwrap().items().map(|a| a.as_str().unwrap()).collect();
+    assert_eq!(args, ["x", "y"]);
+    assert_eq!(steps[1].at(&["with", "k"]).unwrap().as_str(), Some("v"));
+    assert_eq!(at(text, doc.root().get("end").unwrap().span()), "1");
+    // In a comment the bracket would be lost.
+    let commented = "s:\n  - a: 1\n    b: [\n      'x' # y\n    ]\n";
+    assert_eq!(only(commented, Some(Format::Yaml)).0, codes::SYNTAX);
+}
+
+#[test]
 fn aliases_and_merge_keys_share() {
     let text = "base: &b {x: 1, y: 2}\nother: &o {y: 3, z: 4}\nuse:\n  <<: [*b, *o]\n  x: 9\nagain:\n  <<: *b\nlist: [*b, *b]\n";
     let doc = yaml(text);

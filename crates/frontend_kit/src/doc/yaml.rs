@@ -23,6 +23,9 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     {
         return loaded;
     }
+    if let Some(loaded) = read_around_brackets(file, source, base, error.clone(), limits) {
+        return loaded;
+    }
     // Some frameworks paste files into one another by `!include path` on a line of its own before
     // they parse. With such lines blanked out the rest is often good YAML.
     let (masked, includes) = mask_includes(file, &source[base..], base);
@@ -101,6 +104,39 @@ fn read_around_quotes(
         quoted.push((base + at, text));
         let mut reader = YamlReader::new(file, source, &body, base, limits);
         reader.quoted.clone_from(&quoted);
+        match reader.read(&[]) {
+            None => return Some(reader.into_loaded()),
+            Some(e) => error = e,
+        }
+    }
+    None
+}
+
+/// Reads a text with closing brackets that stand at the column of their key, as other readers do. Each is moved
+/// to the end of the line before, in a text of the same length. `None` if something else is wrong as well.
+fn read_around_brackets(
+    file: FileId,
+    source: &Arc<str>,
+    base: usize,
+    mut error: ScanError,
+    limits: &Limits,
+) -> Option<Loaded> {
+    /// Brackets at most: the text is read again for each.
+    const MAX_BRACKETS: usize = 30;
+    let mut body = source[base..].to_string();
+    for _ in 0..MAX_BRACKETS {
+        let at = Positions::new(&body).byte(&body, error.marker().index());
+        let bracket = body.get(at..at + 1).filter(|b| matches!(*b, "]" | "}"))?.to_string();
+        let before = body[..at].trim_end();
+        let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
+        // In a comment the bracket would be lost.
+        if line.contains('#') || !body[before.len()..at].contains('\n') {
+            return None;
+        }
+        let end = before.len();
+        body.replace_range(at..at + 1, "\n");
+        body.replace_range(end..end + 1, &bracket);
+        let mut reader = YamlReader::new(file, source, &body, base, limits);
         match reader.read(&[]) {
             None => return Some(reader.into_loaded()),
             Some(e) => error = e,
