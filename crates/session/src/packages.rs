@@ -5,14 +5,12 @@
 //! more.
 
 use crate::load::read_bytes;
+use crate::project_files::MAX_PARENTS;
 use frontend_kit::Versions;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-
-/// Number of parent folders searched.
-const MAX_PARENTS: usize = 6;
 
 /// The lists of requirements in a folder beside `requirements.txt`, and those in a folder `requirements`, by
 /// name.

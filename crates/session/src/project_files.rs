@@ -49,9 +49,11 @@ pub fn around(main: &Path) -> Vec<String> {
         .collect()
 }
 
+/// Number of folders searched upwards for the start of a project, and for what it says of itself.
+pub(crate) const MAX_PARENTS: usize = 12;
+
 /// The folder in which the project of a module begins, given the module's own.
 pub fn root_of(own: &Path) -> &Path {
-    const MAX_PARENTS: usize = 5;
     const MARKS: &[&str] =
         &["pyproject.toml", "setup.py", "requirements.txt", "uv.lock", "langgraph.json", ".git"];
     let marked = own.ancestors().take(MAX_PARENTS).find(|f| MARKS.iter().any(|m| f.join(m).exists()));
@@ -291,6 +293,18 @@ mod tests {
         assert_eq!(root_of(&templates), templates);
         std::fs::write(dir.path().join("app/__init__.py"), "").unwrap();
         assert_eq!(root_of(&templates), dir.path());
+    }
+
+    #[test]
+    fn a_module_far_below_is_of_its_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("app/agents/writers/images/builders/last");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(dir.path().join("pyproject.toml"), "").unwrap();
+        assert_eq!(root_of(&deep), dir.path());
+        std::fs::write(dir.path().join("requirements.txt"), "google-adk==1.14.1\n").unwrap();
+        let versions = crate::packages::versions(&deep.join("agent.py"));
+        assert_eq!(versions.exact("google-adk"), Some("1.14.1"));
     }
 
     #[test]

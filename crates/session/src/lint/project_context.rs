@@ -2,6 +2,7 @@
 
 use super::cache::{Key, key_of};
 use crate::load::files_under;
+use crate::project_files::MAX_PARENTS;
 use lint::ProjectCode;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,6 @@ const MARKS: &[&str] = &[
     ".git",
     "entail.toml",
 ];
-/// Number of parent folders searched for the start of a project.
-const MAX_PARENTS: usize = 6;
 /// Directories of other people's code.
 const FOREIGN: &[&str] = &["node_modules", "site-packages", ".venv", "venv", "__pycache__", ".tox"];
 
