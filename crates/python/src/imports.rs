@@ -113,10 +113,10 @@ impl Source {
     /// # Examples
     /// ```
     /// use diagnostics::FileId;
-    /// let text = "x = u()\na = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nc = Agent(v)\n";
+    /// let text = "x = u()\na = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nc = Agent(v)\nparts.append(t)\n";
     /// let source = python::Source::new(FileId(0), "m.py", text.into());
     /// let names = source.passes(&["parts", "Part"]);
-    /// assert_eq!(names.into_iter().collect::<Vec<_>>(), ["m", "make", "u", "w", "x", "z"]);
+    /// assert_eq!(names.into_iter().collect::<Vec<_>>(), ["m", "make", "t", "u", "w", "x", "z"]);
     /// ```
     pub fn passes(&self, to: &[&str]) -> BTreeSet<&str> {
         let mut passes = Passes { to, found: BTreeSet::new() };
@@ -253,7 +253,12 @@ impl<'a> SourceOrderVisitor<'a> for Passes<'_, 'a> {
 
     fn visit_expr(&mut self, expr: &'a Expr) {
         if let Expr::Call(call) = expr {
-            let whole = self.is_receiver(&call.func);
+            // A list with one of the names gets it: `parts.append(x)`.
+            let added = match &*call.func {
+                Expr::Attribute(a) => matches!(&*a.attr, "append" | "extend") && self.is_receiver(&a.value),
+                _ => false,
+            };
+            let whole = added || self.is_receiver(&call.func);
             for arg in call.arguments.args.iter().filter(|_| whole) {
                 self.take(arg);
             }
