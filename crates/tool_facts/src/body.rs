@@ -456,7 +456,8 @@ fn classify(world: &World<'_>, object: &Object, params: &[Span]) -> Option<(Vec<
         if RUNS_CODE.contains(&callee) && has_no_builtins(world, object) {
             return sure(vec![Effect::ConfinedCode]);
         }
-        if effects[..] == [Effect::FileRead] && is_settings(world, object, params) {
+        let no_file = || is_settings(world, object, params) || is_of_memory(world, object);
+        if effects[..] == [Effect::FileRead] && no_file() {
             return sure(Vec::new());
         }
         if effects[..] == [Effect::FileWrite] && changes_temporary(world, object) {
@@ -1094,6 +1095,16 @@ fn is_settings(world: &World<'_>, object: &Object, params: &[Span]) -> bool {
         || crate::words::words(&name, 200).iter().any(|w| SETTINGS_WORDS.contains(&w.as_str()))
 }
 
+/// Returns true if a call reads bytes that the program has, and no file: `fitz.open(stream=page)`,
+/// `PdfReader(io.BytesIO(page))`.
+fn is_of_memory(world: &World<'_>, object: &Object) -> bool {
+    let made = |v: &Value| {
+        let made = world.object_of(v).map(|(_, o)| o);
+        made.is_some_and(|o| matches!(&*o.callee, "io.BytesIO" | "io.StringIO"))
+    };
+    object.arg("stream").is_some() || object.args.first().is_some_and(|a| made(&a.value))
+}
+
 /// Returns true if the last part of a path is named by a digest: what the program keeps under it is its own,
 /// and nobody selects another file by what is digested.
 fn has_digest_name(world: &World<'_>, path: &Value) -> bool {
@@ -1517,6 +1528,22 @@ mod tests {
         }
         for name in ["'diary.txt'", "p", "p + '.yaml'"] {
             check(&with(name), Knowledge::Known, &[FileRead]);
+        }
+    }
+
+    #[test]
+    fn bytes_of_the_program_are_no_file() {
+        use Effect::*;
+        let with = |read: &str| {
+            format!(
+                "import fitz, io, requests\nfrom pypdf import PdfReader\ndef tool(url):\n    page = requests.get(url).content\n    {read}\n    return 1"
+            )
+        };
+        for read in ["fitz.open(stream=page, filetype='pdf')", "PdfReader(io.BytesIO(page))"] {
+            check(&with(read), Knowledge::Known, &[PublicRead, AddressRequest]);
+        }
+        for read in ["fitz.open(url)", "PdfReader(url)"] {
+            check(&with(read), Knowledge::Known, &[PublicRead, AddressRequest, FileRead]);
         }
     }
 
