@@ -29,8 +29,8 @@ pub mod turn;
 pub mod versions;
 
 pub use outline::{
-    Blank, Ends, GraphOutline, Leftover, LeftoverKind, LeftoverState, LoopFacts, NodeOutline, NodeRole,
-    Outline, Retried, ToolRole,
+    Blank, DeadBranch, Ends, GraphOutline, Leftover, LeftoverKind, LeftoverState, LoopFacts, NodeOutline,
+    NodeRole, Outline, Retried, ToolRole,
 };
 pub use project::{
     AgentPlace, CodeFacts, Compiled, Facts, File, Frontend, Project, Recognize, Recognized, Unit, UnitKind,

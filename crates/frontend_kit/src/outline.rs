@@ -98,9 +98,23 @@ pub struct GraphOutline {
     pub open: bool,
     /// True if a run stops at one of its nodes until somebody resumes it.
     pub stops: bool,
-    /// Labels of branches that what decides cannot give, in code: the node, the label, its place, and whether
-    /// nothing is lost by it: another one leads there, or a constant switches it off.
-    pub dead: Vec<(usize, String, Span, bool)>,
+    /// Branches whose label what decides cannot give, in code.
+    pub dead: Vec<DeadBranch>,
+}
+
+/// A branch of a decision that is never taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadBranch {
+    /// The node with the decision.
+    pub from: usize,
+    /// The node that the branch leads to, if it is one of the graph.
+    pub to: Option<usize>,
+    /// Its label.
+    pub label: String,
+    /// Its place.
+    pub at: Span,
+    /// True if nothing is lost by it: another branch leads there, or a constant switches it off.
+    pub harmless: bool,
 }
 
 /// A node of a graph.

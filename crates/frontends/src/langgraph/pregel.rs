@@ -25,7 +25,7 @@ use core_ir::TermId;
 use diagnostics::Span;
 use frontend_kit::emit::{LoopBound, clip, codes};
 use frontend_kit::kit::Kit;
-use frontend_kit::outline::{GraphOutline, NodeOutline, NodeRole};
+use frontend_kit::outline::{DeadBranch, GraphOutline, NodeOutline, NodeRole};
 use python::{PyKind, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -118,7 +118,10 @@ fn joined(label: &str, known: impl Fn(&str) -> bool) -> Vec<&str> {
 
 /// The labels of a mapping that the function before it never gives, each with its place and whether another
 /// label leads where it does.
-fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (String, Span, bool)> + use<'r> {
+fn never_taken<'r>(
+    router: &'r Router,
+    ways: &Ways,
+) -> impl Iterator<Item = (String, &'r str, Span, bool)> + use<'r> {
     let all = router.map.as_deref().unwrap_or(&[]);
     let known = |label: &str| all.iter().any(|(l, ..)| l == label);
     let options = ways.options.iter().flat_map(|(label, _)| joined(label, known));
@@ -128,7 +131,7 @@ fn never_taken<'r>(router: &'r Router, ways: &Ways) -> impl Iterator<Item = (Str
     all.iter().filter(move |(label, ..)| !given.contains(label)).map(move |(label, to, at)| {
         // `END` is written where it is imported from: the place is that of the decision then.
         let within = at.file == router.at.file && at.start >= router.at.start;
-        (label.clone(), if within { *at } else { router.at }, other(to))
+        (label.clone(), to.as_str(), if within { *at } else { router.at }, other(to))
     })
 }
 
@@ -299,9 +302,9 @@ impl Machine<'_, '_, '_, '_> {
             edges.extend(ways.sent.map(|n| (from, n, None)));
             if ways.known && ways.sent.is_none() {
                 // A mapping also lists the nodes that are sent to.
-                dead.extend(never_taken(router, &ways).map(|(label, at, other)| {
-                    let off = self.reader.names_label(&router.path, &label);
-                    (from, label, at, other || off)
+                dead.extend(never_taken(router, &ways).map(|(label, to, at, other)| {
+                    let harmless = other || self.reader.names_label(&router.path, &label);
+                    DeadBranch { from, to: plan.index(to), label, at, harmless }
                 }));
             }
             // What is sent may be nothing.

@@ -102,7 +102,7 @@ fn remedy(context: &Context<'_>) -> String {
     let graphs = &context.unit.outline.graphs;
     // A branch of a decision that has an outcome for which nothing is drawn.
     let mislabeled = graphs.iter().find_map(|g| {
-        let (node, label, ..) = g.dead.first()?;
+        let frontend_kit::DeadBranch { from: node, label, .. } = g.dead.first()?;
         let drawn = |outcome: &str| {
             g.edges.iter().any(|(from, _, when)| from == node && when.as_deref() == Some(outcome))
         };

@@ -4,6 +4,7 @@ use crate::repair::wish;
 use crate::{Check, Context, Rule};
 use core_ir::Term;
 use diagnostics::{Applicability, Diagnostic, Level, Span};
+use frontend_kit::DeadBranch;
 
 pub(super) static RULE: Rule = Rule {
     code: "L007",
@@ -75,17 +76,17 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     }
     for graph in &context.unit.outline.graphs {
         let reached = graph.reached(graph.start);
-        for (node, label, at, other) in graph.dead.iter().filter(|(node, ..)| reached[*node]) {
+        for DeadBranch { from, label, at, harmless, .. } in graph.dead.iter().filter(|b| reached[b.from]) {
             let message = format!(
                 "the router after `{}` never returns `{}`: this branch is never taken",
-                diagnostics::clip(&graph.nodes[*node].name),
+                diagnostics::clip(&graph.nodes[*from].name),
                 diagnostics::clip(label)
             );
             let mut d = rule.finding(message, *at).about(label.as_str());
             d = d.help("remove it, or return the label");
             // Another label leads there, so that it is one name too many, or a constant switches it off:
             // nothing is lost.
-            if *other {
+            if *harmless {
                 d.level = Level::Info;
             }
             out.push(d);

@@ -4,6 +4,7 @@ use crate::repair::wish;
 use crate::{Check, Context, Rule};
 use diagnostics::{Applicability, Diagnostic, Level};
 use frontend_kit::{LeftoverKind, LeftoverState};
+use std::collections::HashSet;
 
 pub(super) static RULE: Rule = Rule {
     code: "L008",
@@ -19,7 +20,12 @@ const MAX_APART: usize = 5;
 
 fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
     for graph in &context.unit.outline.graphs {
-        for node in graph.first_unreached().into_iter().map(|n| &graph.nodes[n]) {
+        // L007 reports the branches that are never taken.
+        let reached = graph.reached(graph.start);
+        let told: HashSet<usize> =
+            graph.dead.iter().filter(|b| reached[b.from] && !b.harmless).filter_map(|b| b.to).collect();
+        let first = graph.first_unreached().into_iter().filter(|n| !told.contains(n));
+        for node in first.map(|n| &graph.nodes[n]) {
             let message = format!("no run reaches `{}`", diagnostics::clip(&node.name));
             let d = rule.finding(message, node.at).about(node.name.as_str());
             let fix = wish(node.at, "", Applicability::DisplayOnly);
