@@ -26,6 +26,7 @@ import json
 import math
 import os
 import random
+import shutil
 import subprocess
 import sys
 
@@ -108,12 +109,14 @@ def random_draw(args):
     rows = []
     for repo in sorted(os.listdir(args.folder)):
         root = os.path.join(args.folder, repo)
-        command = [args.entail, "lint", "--no-cache", "--format", "json", "--level", "warn", root]
-        out = subprocess.run(command, capture_output=True, text=True).stdout
+        # As its maintainer would: in the folder, so that folders above it say nothing about its files.
+        binary = os.path.abspath(shutil.which(args.entail) or args.entail)
+        command = [binary, "lint", "--no-cache", "--format", "json", "--level", "warn", "."]
+        out = subprocess.run(command, capture_output=True, text=True, cwd=root).stdout
         found = {}
         for row in map(json.loads, out.splitlines()):
             if row.get("code"):
-                path = os.path.relpath(row["path"], root)
+                path = os.path.normpath(row["path"])
                 key = (repo, path, row.get("line") or 0, row.get("column") or 0, row["code"])
                 found.setdefault(key, row)
         rows += found.items()
