@@ -1,6 +1,7 @@
 //! L018: a run that may cost more than is wanted.
 
 use crate::{Check, Context, Rule};
+use core_ir::{ModelParams, Recv, Term};
 use diagnostics::{Diagnostic, Level};
 
 pub(super) static RULE: Rule = Rule {
@@ -26,6 +27,16 @@ fn check(rule: &Rule, context: &Context<'_>, out: &mut Vec<Diagnostic>) {
         diagnostics::clip(&context.unit.name)
     );
     let mut d = rule.finding(message, context.unit.span).about(context.unit.name.as_str());
+    // A reply that is not valid is asked for again, as in a loop of which L017 says no more than that.
+    let repairs = |params: &ModelParams| u64::from(params.repair) >= allowed;
+    let asked_again = context.code().iter().any(|(_, term)| match term {
+        Term::Llm(_, params) | Term::Recv(Recv::Data(params)) => repairs(params),
+        _ => false,
+    });
+    if asked_again {
+        d.level = Level::Info;
+        d.help.push("all but one are made only if the reply before is not valid".to_string());
+    }
     for line in bound.path.iter().take(5) {
         d = d.remark(line.span, line.text.clone());
     }
