@@ -113,7 +113,7 @@ impl Source {
     /// # Examples
     /// ```
     /// use diagnostics::FileId;
-    /// let text = "x = u()\na = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nc = Agent(v)\nparts.append(t)\n";
+    /// let text = "x = u()\na = Agent(parts=[x, m.y, make(z)])\nb = Part(w)\nparts.append(t)\n";
     /// let source = python::Source::new(FileId(0), "m.py", text.into());
     /// let names = source.passes(&["parts", "Part"]);
     /// assert_eq!(names.into_iter().collect::<Vec<_>>(), ["m", "make", "t", "u", "w", "x", "z"]);

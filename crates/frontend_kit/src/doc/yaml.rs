@@ -112,8 +112,8 @@ fn read_around_quotes(
     None
 }
 
-/// Reads a text with closing brackets that stand at the column of their key, as other readers do. Each is moved
-/// to the end of the line before, in a text of the same length. `None` if something else is wrong as well.
+/// Reads a text with closing brackets that stand at the column of their key, as other readers do. Each is
+/// moved to the end of the line before, in a text of the same length. `None` if something else is wrong too.
 fn read_around_brackets(
     file: FileId,
     source: &Arc<str>,
