@@ -162,7 +162,9 @@ export function shrink(from, to) {
   const named = `${to}.named`;
   writeFileSync(named, Buffer.concat([bytes.subarray(0, HEADER), ...kept, naming(order.sort(([a], [b]) => a - b))]));
   const binaryen = dirname(createRequire(import.meta.url).resolve("binaryen/package.json"));
-  const smaller = ["--duplicate-function-elimination", "--remove-unused-module-elements", "--vacuum", "--optimize-instructions", "--reorder-locals"];
+  const flow = ["--code-folding", "--remove-unused-brs", "--merge-blocks"];
+  const instructions = ["--vacuum", "--optimize-instructions", "--reorder-locals"];
+  const smaller = ["--rse", ...flow, ...flow, "--rse", "--duplicate-function-elimination", "--remove-unused-module-elements", ...instructions];
   const passes = ["--all-features", ...smaller, "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
   execFileSync(process.execPath, [join(binaryen, "bin/wasm-opt"), ...passes, named, "-o", to], { stdio: "inherit" });
   rmSync(named);

@@ -11,15 +11,13 @@ use crate::effect::{Effect, Role};
 use crate::fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};
 use crate::model_calls::PROGRAMS;
 use crate::registry;
+use crate::written::{self, Entry};
 use diagnostics::Span;
 use python::{CallsMade, ClassId, FunctionId, Object, ObjectId, Piece, PyKind, Value, World};
-use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// The table of calls as it is written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Written {
     pure: Vec<String>,
     public_hosts: Vec<String>,
@@ -34,15 +32,11 @@ struct Written {
     sdk: Vec<WrittenSdk>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WrittenCall {
     names: Vec<String>,
     effects: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WrittenSdk {
     roots: Vec<String>,
     /// The text that the root is given first, where that decides what it is a client of.
@@ -51,6 +45,37 @@ struct WrittenSdk {
     writes: Vec<String>,
     /// Effects of writing by which others see what is written; without them those of `writes`.
     sends: Option<Vec<String>>,
+}
+
+impl Written {
+    fn read() -> Result<Written, String> {
+        written::read(include_str!("../data/calls.toml"), |file| {
+            let call =
+                |e: &mut Entry| Ok(WrittenCall { names: e.texts("names")?, effects: e.texts("effects")? });
+            let sdk = |e: &mut Entry| {
+                Ok(WrittenSdk {
+                    roots: e.texts("roots")?,
+                    service: e.optional_text("service")?,
+                    reads: e.texts("reads")?,
+                    writes: e.texts("writes")?,
+                    sends: e.optional_texts("sends")?,
+                })
+            };
+            Ok(Written {
+                pure: file.texts("pure")?,
+                public_hosts: file.texts("public_hosts")?,
+                search_hosts: file.texts("search_hosts")?,
+                unpicklers: file.texts("unpicklers")?,
+                http: file.texts("http")?,
+                get: file.texts("get")?,
+                sql: file.texts("sql")?,
+                method: file.entries("method", call)?,
+                chain: file.entries("chain", call)?,
+                call: file.entries("call", call)?,
+                sdk: file.entries("sdk", sdk)?,
+            })
+        })
+    }
 }
 
 /// Effects of the methods of a client.
@@ -80,8 +105,7 @@ fn table() -> &'static Table {
     static TABLE: OnceLock<Table> = OnceLock::new();
     TABLE.get_or_init(|| {
         // INVARIANT: the table is part of the program and well-formed (test below).
-        let written: Written =
-            toml::from_str(include_str!("../data/calls.toml")).expect("the table of calls is well-formed");
+        let written = Written::read().expect("the table of calls is well-formed");
         let calls = |all: Vec<WrittenCall>| {
             let one = |c: WrittenCall| {
                 let effects = registry::effects(&c.effects);

@@ -25,6 +25,7 @@ mod reader;
 pub mod registry;
 mod steps;
 mod words;
+mod written;
 
 pub use effect::{Effect, Role};
 pub use fact::{Confidence, Evidence, Fact, Knowledge, ToolFacts};

@@ -6,62 +6,93 @@
 //! Invariant: each entry has the address of its source and the date at which it was read.
 
 use crate::effect::Effect;
-use serde::Deserialize;
+use crate::written::{self, Entry};
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// An entry about tools of a framework, or about triggers.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 struct WrittenTools {
     framework: String,
     source: String,
     date: String,
     names: Vec<String>,
-    #[serde(default)]
     called: Vec<String>,
-    #[serde(default)]
     operation: Option<String>,
     effects: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WrittenFrameworks {
     tools: Vec<WrittenTools>,
     triggers: Vec<WrittenTools>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WrittenServer {
     name: String,
-    r#match: Vec<String>,
+    matches: Vec<String>,
     source: String,
     date: String,
-    #[serde(default)]
     reads: Vec<String>,
-    #[serde(default)]
     writes: Vec<String>,
-    #[serde(default)]
     read_tools: Vec<String>,
-    #[serde(default)]
     write_tools: Vec<String>,
-    #[serde(default)]
     tools: Vec<WrittenServerTools>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WrittenServerTools {
     names: Vec<String>,
     effects: Vec<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct WrittenServers {
-    server: Vec<WrittenServer>,
+impl WrittenTools {
+    fn read(entry: &mut Entry) -> Result<WrittenTools, String> {
+        Ok(WrittenTools {
+            framework: entry.text("framework")?,
+            source: entry.text("source")?,
+            date: entry.text("date")?,
+            names: entry.texts("names")?,
+            called: entry.optional_texts("called")?.unwrap_or_default(),
+            operation: entry.optional_text("operation")?,
+            effects: entry.texts("effects")?,
+        })
+    }
+}
+
+impl WrittenFrameworks {
+    fn read() -> Result<WrittenFrameworks, String> {
+        written::read(include_str!("../data/frameworks.toml"), |file| {
+            Ok(WrittenFrameworks {
+                tools: file.entries("tools", WrittenTools::read)?,
+                triggers: file.entries("triggers", WrittenTools::read)?,
+            })
+        })
+    }
+}
+
+impl WrittenServer {
+    fn read(entry: &mut Entry) -> Result<WrittenServer, String> {
+        let mut list = |key| Ok::<_, String>(entry.optional_texts(key)?.unwrap_or_default());
+        let (reads, writes) = (list("reads")?, list("writes")?);
+        let (read_tools, write_tools) = (list("read_tools")?, list("write_tools")?);
+        Ok(WrittenServer {
+            name: entry.text("name")?,
+            matches: entry.texts("match")?,
+            source: entry.text("source")?,
+            date: entry.text("date")?,
+            reads,
+            writes,
+            read_tools,
+            write_tools,
+            tools: entry.entries("tools", |e| {
+                Ok(WrittenServerTools { names: e.texts("names")?, effects: e.texts("effects")? })
+            })?,
+        })
+    }
+}
+
+/// Reads the servers.
+fn written_servers() -> Result<Vec<WrittenServer>, String> {
+    written::read(include_str!("../data/servers.toml"), |file| file.entries("server", WrittenServer::read))
 }
 
 /// A documented tool or trigger of a framework.
@@ -146,10 +177,8 @@ fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
         // INVARIANT: the data is part of the program and well-formed (test below).
-        let frameworks: WrittenFrameworks =
-            toml::from_str(include_str!("../data/frameworks.toml")).expect("the registry is well-formed");
-        let servers: WrittenServers =
-            toml::from_str(include_str!("../data/servers.toml")).expect("the registry is well-formed");
+        let frameworks = WrittenFrameworks::read().expect("the registry is well-formed");
+        let servers = written_servers().expect("the registry is well-formed");
         let mut called = HashMap::new();
         let mut documented = |all: Vec<WrittenTools>| {
             let mut out = HashMap::new();
@@ -175,9 +204,9 @@ fn registry() -> &'static Registry {
                 let own = effects(&other.effects);
                 tools.extend(other.names.into_iter().map(|t| (t, own.clone())));
             }
-            Server { name: w.name, matches: w.r#match, source: w.source, date: w.date, reads, writes, tools }
+            Server { name: w.name, matches: w.matches, source: w.source, date: w.date, reads, writes, tools }
         };
-        Registry { servers: servers.server.into_iter().map(server).collect(), tools, called, triggers }
+        Registry { servers: servers.into_iter().map(server).collect(), tools, called, triggers }
     })
 }
 
@@ -402,8 +431,8 @@ mod tests {
 
     #[test]
     fn the_registry_is_well_formed() {
-        let frameworks: WrittenFrameworks = toml::from_str(include_str!("../data/frameworks.toml")).unwrap();
-        let servers: WrittenServers = toml::from_str(include_str!("../data/servers.toml")).unwrap();
+        let frameworks = WrittenFrameworks::read().unwrap();
+        let servers = written_servers().unwrap();
         let known = |effects: &[String]| effects.iter().all(|e| Effect::of_name(e).is_some());
         let mut seen = HashSet::new();
         for t in frameworks.tools.iter().chain(&frameworks.triggers) {
@@ -416,12 +445,12 @@ mod tests {
         let named: HashSet<&str> = frameworks.tools.iter().map(|t| &*t.framework).collect();
         assert_eq!(named.len(), 14, "{named:?}");
         let (mut names, mut matches) = (HashSet::new(), HashSet::new());
-        for s in &servers.server {
+        for s in &servers {
             assert!(s.source.starts_with("https://") && is_date(&s.date), "{}", s.name);
             assert!(known(&s.reads) && known(&s.writes), "{}", s.name);
             assert!(s.tools.iter().all(|t| known(&t.effects)), "{}", s.name);
             assert!(names.insert(s.name.to_ascii_lowercase()), "{} stands twice", s.name);
-            for m in &s.r#match {
+            for m in &s.matches {
                 assert!(matches.insert(m.clone()) && !m.contains("://"), "{m} of {}", s.name);
             }
             let all = s.read_tools.iter().chain(&s.write_tools).chain(s.tools.iter().flat_map(|t| &t.names));
@@ -430,6 +459,6 @@ mod tests {
             assert!(s.read_tools.is_empty() || !s.reads.is_empty(), "{}", s.name);
             assert!(s.write_tools.is_empty() || !s.writes.is_empty(), "{}", s.name);
         }
-        assert!(servers.server.len() >= 200, "{}", servers.server.len());
+        assert!(servers.len() >= 200, "{}", servers.len());
     }
 }
