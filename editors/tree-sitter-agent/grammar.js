@@ -284,6 +284,7 @@ module.exports = grammar({
       seq(
         "{",
         optional(seq('system', $.template, optional(";"))),
+        optional(seq('examples', $._expression, optional(";"))),
         optional(
           seq(
             choice(

@@ -91,6 +91,22 @@ pub(super) struct Signature {
     pub(super) item: usize,
 }
 
+/// The field of an example that is the input of its task; a task without parameters has none.
+pub(super) const EXAMPLE_INPUT: &str = "input";
+
+/// The field of an example that is the answer.
+pub(super) const EXAMPLE_OUTPUT: &str = "output";
+
+impl Signature {
+    /// The type of the examples of a task.
+    pub(super) fn examples(&self) -> Type {
+        let input = Type::record(self.params.iter().map(|p| (p.name.text.as_str().into(), p.ty.clone())));
+        let input = (!self.params.is_empty()).then_some((EXAMPLE_INPUT.into(), input));
+        let output = (EXAMPLE_OUTPUT.into(), self.result.clone());
+        Type::list(Type::record(input.into_iter().chain([output])))
+    }
+}
+
 /// An agent.
 #[derive(Clone, Debug)]
 pub(super) struct AgentDecl {
@@ -957,14 +973,13 @@ fn flow(words: &[ast::FlowWord], out: &mut Vec<Diagnostic>) -> Flow {
 /// Checks that the body fits the kind of the declaration, and that its holes name parameters.
 fn check_body(c: &ast::Callable, kind: CallableKind, out: &mut Vec<Diagnostic>) {
     let span = c.body.span;
-    if let (Some(system), true) = (&c.body.system, kind != CallableKind::AgentTask) {
+    let system = c.body.system.as_ref().map(|t| ("system", t.span));
+    let examples = c.body.examples.as_ref().map(|e| ("examples", e.span));
+    for (word, at) in system.into_iter().chain(examples).filter(|_| kind != CallableKind::AgentTask) {
+        let why = format!("no agent runs `{}`, so `{word}` has no effect", c.name.text);
         out.push(
-            Diagnostic::error(
-                codes::BODY_MISMATCH,
-                format!("no agent runs `{}`, so `system` has no effect", c.name.text),
-                system.span,
-            )
-            .help("declare it as `task … by agent`, or remove `system`"),
+            Diagnostic::error(codes::BODY_MISMATCH, why, at)
+                .help(format!("declare it as `task … by agent`, or remove `{word}`")),
         );
     }
     let wrong = |message: &str, help: &str| {

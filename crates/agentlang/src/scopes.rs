@@ -796,6 +796,7 @@ impl Names<'_> {
     fn callable(&mut self, c: &mut Callable) {
         self.fields(&mut c.params);
         self.ty(&mut c.result);
+        c.body.examples.iter_mut().for_each(|e| self.expr(e));
         c.body.system.iter_mut().for_each(|t| self.template(t));
         match &mut c.body.kind {
             BodyKind::Prompt(t) => self.template(t),

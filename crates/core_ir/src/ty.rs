@@ -180,6 +180,22 @@ pub enum Type {
 }
 
 impl Type {
+    /// The type without the predicates that its values satisfy as a whole.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Pred, Type};
+    /// let whole = Type::Refined(std::sync::Arc::new((Type::Num, Pred::integer())));
+    /// assert_eq!(*whole.unrefined(), Type::Num);
+    /// ```
+    pub fn unrefined(&self) -> &Type {
+        let mut ty = self;
+        while let Type::Refined(r) = ty {
+            ty = &r.0;
+        }
+        ty
+    }
+
     /// `List τ`.
     pub fn list(item: Type) -> Type {
         Type::List(Arc::new(item))

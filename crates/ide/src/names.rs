@@ -435,6 +435,8 @@ impl Walk {
     }
 
     fn callable(&mut self, c: &Callable) {
+        // Examples see no parameter.
+        c.body.examples.iter().for_each(|e| self.expr(e));
         self.params(&c.params);
         self.ty(&c.result);
         self.flow(&c.flow);

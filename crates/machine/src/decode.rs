@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) fn decode(text: &str, ty: Option<&Type>) -> Result<Data, String> {
     let text = without_reasoning(text);
     let Some(ty) = ty else { return Ok(Data::str(text)) };
-    match base(ty) {
+    match ty.unrefined() {
         Type::Str => checked(ty, Data::str(text)),
         Type::Enum(_) => checked(ty, Data::str(unquoted(text))),
         Type::Variant(tags)
@@ -48,13 +48,6 @@ fn without_reasoning(text: &str) -> &str {
 fn checked(ty: &Type, data: Data) -> Result<Data, String> {
     ty.check(&data).map_err(|(path, cause)| format!("{path}: {cause}"))?;
     Ok(data)
-}
-
-fn base(ty: &Type) -> &Type {
-    match ty {
-        Type::Refined(r) => base(&r.0),
-        other => other,
-    }
 }
 
 /// The first candidate that is data of the type; what is wrong with the first one, if none is.

@@ -12,7 +12,7 @@
 [
   "run" "endorse" "quarantine" "by" "retries" "timeout" "on_fail" "with" "retry" "abort" "max"
   "max_concurrency" "max_rounds" "does" "checks" "revise" "using" "as" "each" "of" "samples" "pass" "when"
-  "system" "prompt" "exec" "builtin" "http" "mcp" "python"
+  "system" "examples" "prompt" "exec" "builtin" "http" "mcp" "python"
 ] @keyword
 
 [ "pure" "reads" "writes" "untrusted" "secret" "trusted" "public" "requires" "policy" ] @keyword.storage.modifier

@@ -104,17 +104,9 @@ fn missing_fields(has: &[(core_ir::Name, Type)], want: &[(core_ir::Name, Type)])
 /// Type of a value that is there where `want` is declared.
 fn present(want: Option<&Type>) -> Option<&Type> {
     match want {
-        Some(Type::Option(t)) => unrefined(Some(t)),
-        other => unrefined(other),
+        Some(Type::Option(t)) => Some(t.unrefined()),
+        other => other.map(Type::unrefined),
     }
-}
-
-/// The type that is wanted, without a condition about the value as a whole.
-fn unrefined(mut want: Option<&Type>) -> Option<&Type> {
-    while let Some(Type::Refined(r)) = want {
-        want = Some(&r.0);
-    }
-    want
 }
 
 /// Returns true if the type says more of a value, if there is one, than what kind of value it is.
@@ -363,12 +355,12 @@ impl Checker<'_> {
     /// The type of an expression with the conditions of declared types. Only what asks whether a value is
     /// certain to have a type looks at these: a variable has none, since it may be bound anew.
     pub(super) fn typed(&mut self, e: &Expr, want: Option<&Type>) -> Type {
-        let want = want.filter(|t| numbers(t).is_some()).or_else(|| unrefined(want));
+        let want = want.filter(|t| numbers(t).is_some()).or_else(|| want.map(Type::unrefined));
         // Literals are looked at with the body of a recursive type.
         let body = match want {
             Some(Type::Rec(r)) => Some(r.unfold()),
-            Some(Type::Option(t)) => match unrefined(Some(t)) {
-                Some(Type::Rec(r)) => Some(Type::option(r.unfold())),
+            Some(Type::Option(t)) => match t.unrefined() {
+                Type::Rec(r) => Some(Type::option(r.unfold())),
                 _ => None,
             },
             _ => None,

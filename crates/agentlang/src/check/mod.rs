@@ -303,6 +303,7 @@ impl Checker<'_> {
                 if let Some(s) = self.decls.callables.get(&t.name.text).filter(|s| s.name.span == t.name.span)
                 {
                     self.defaults(s);
+                    self.examples(s, t);
                 }
                 self.prompt(t);
             }
@@ -355,6 +356,18 @@ impl Checker<'_> {
             if !certain(&found, &p.ty) {
                 self.facts.unsure.insert(e.span, p.ty.clone());
             }
+        }
+        self.pure = around;
+    }
+
+    /// The examples of a task, which only compute and see no parameter.
+    fn examples(&mut self, s: &Signature, t: &ast::Callable) {
+        let Some(e) = &t.body.examples else { return };
+        let around = self.pure.replace(Pure { place: t.name.span, what: "example" });
+        let want = s.examples();
+        let found = self.expect(e, &want, Some((t.name.span, "the task".to_string())));
+        if !certain(&found, &want) {
+            self.facts.unsure.insert(e.span, want);
         }
         self.pure = around;
     }

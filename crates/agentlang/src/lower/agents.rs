@@ -10,7 +10,10 @@
 use super::expr::literal_text;
 use super::taint::Taint;
 use super::{Callable, REPAIR, SurfaceLowering};
-use crate::decls::{ActionKind, AgentDecl, Budget, Memory, Offer, Param, Signature, remember_tool};
+use crate::decls::{
+    ActionKind, AgentDecl, Budget, EXAMPLE_INPUT, EXAMPLE_OUTPUT, Memory, Offer, Param, Signature,
+    remember_tool,
+};
 use crate::functions::Operation;
 use crate::scopes::declared_name;
 use crate::types::certain;
@@ -107,7 +110,7 @@ impl SurfaceLowering<'_> {
         self.functions.insert(key, variable.clone());
         let term = match self.c.decls.agents.get(name) {
             Some(decl) => {
-                let system = self.instructions(decl, None);
+                let system = self.instructions(decl, None, None);
                 // Its own requests say who asks.
                 let params = self.params(name, decl, Type::Str, name);
                 stacker::maybe_grow(128 << 10, 1 << 20, || self.as_function(system, params, name, decl))
@@ -193,8 +196,13 @@ impl SurfaceLowering<'_> {
         }
     }
 
-    /// The instructions: the agent's own, those of the task, and what the agent remembers.
-    fn instructions(&mut self, decl: &AgentDecl, own: Option<(&Template, &Signature)>) -> TermId {
+    /// The instructions: the agent's own, those of the task with its examples, and what the agent remembers.
+    fn instructions(
+        &mut self,
+        decl: &AgentDecl,
+        own: Option<(&Template, &Signature)>,
+        examples: Option<TermId>,
+    ) -> TermId {
         let prompt = match self.c.program.items.get(decl.item) {
             Some(Item::Agent(a)) => a.fields.iter().find_map(|f| match &f.value {
                 ast::AgentValue::Prompt(t) => Some((literal_text(t), t.span)),
@@ -209,7 +217,7 @@ impl SurfaceLowering<'_> {
                 Some(name) => self.variable(name, own.span),
                 None => self.template(own),
             };
-            if text.is_empty() && decl.memory.is_none() {
+            if text.is_empty() && decl.memory.is_none() && examples.is_none() {
                 return own_term;
             }
             if !text.is_empty() {
@@ -220,6 +228,13 @@ impl SurfaceLowering<'_> {
                 Term::Prim(Prim::Format, operands) => parts.extend(operands.clone()),
                 _ => parts.push(own_term),
             }
+            text.clear();
+        }
+        if let Some(examples) = examples {
+            let is_first = text.is_empty() && parts.is_empty();
+            text.push_str(if is_first { "" } else { "\n\n" });
+            parts.extend((!text.is_empty()).then(|| self.b.lit(&*text, at)));
+            parts.push(examples);
             text.clear();
         }
         let Some(memory) = &decl.memory else {
@@ -251,13 +266,9 @@ impl SurfaceLowering<'_> {
     /// `λargs. …`: the prompt is put together, and the agent's model asked for a value of the result type.
     fn agent_task(&mut self, s: &Signature, t: &ast::Callable, agent: &str, decl: &AgentDecl) -> TermId {
         let at = t.name.span;
+        let examples = t.body.examples.as_ref().map(|e| self.examples(s, t, e));
         let args = self.b.fresh("args");
-        let mut bindings = Vec::new();
-        for p in &s.params {
-            let of = self.b.var(args.clone(), p.name.span);
-            let value = self.access(of, &p.name.text, matches!(p.ty, Type::Option(_)), p.name.span);
-            bindings.push((self.bind(&p.name.text, Taint::NONE), value));
-        }
+        let bindings = self.bound_params(s, &args);
         let prompt = match &t.body.kind {
             BodyKind::Prompt(template) => match only_text(template, s).filter(|_| decl.as_text) {
                 Some(name) => self.variable(name, template.span),
@@ -265,11 +276,58 @@ impl SurfaceLowering<'_> {
             },
             _ => self.plain_prompt(s, at),
         };
-        let system = self.instructions(decl, t.body.system.as_ref().map(|own| (own, s)));
+        let own = t.body.system.as_ref().map(|own| (own, s));
+        let system = self.instructions(decl, own, examples);
         let params = self.params(agent, decl, s.result.clone(), declared_name(&s.name.text));
         let body = self.carried_out(system, prompt, params, agent, decl, at);
         let body = self.b.let_in(bindings, body, at);
         self.b.abs(args, None, body, at)
+    }
+
+    /// Binds the parameters of a task to the fields of what it is given.
+    fn bound_params(&mut self, s: &Signature, given: &Name) -> Vec<(Name, TermId)> {
+        let of = |lower: &mut Self, p: &Param| {
+            let given = lower.b.var(given.clone(), p.name.span);
+            let value = lower.access(given, &p.name.text, matches!(p.ty, Type::Option(_)), p.name.span);
+            (lower.bind(&p.name.text, Taint::NONE), value)
+        };
+        s.params.iter().map(|p| of(self, p)).collect()
+    }
+
+    /// The examples of a task as a text: what the model would be asked for each input, and the output in the
+    /// form in which it has to answer.
+    fn examples(&mut self, s: &Signature, t: &ast::Callable, e: &Expr) -> TermId {
+        let at = e.span;
+        let list = self.without_variables(e, &format!("the examples of `{}`", s.name.text));
+        let mark = self.scope.journal.len();
+        let example = self.b.fresh("example");
+        let part = |lower: &mut Self, name: &str| {
+            let example = lower.b.var(example.clone(), at);
+            lower.b.add(Term::Field(example, name.into()), at)
+        };
+        let mut bindings = Vec::new();
+        if !s.params.is_empty() {
+            let input = self.b.fresh("input");
+            bindings.push((input.clone(), part(self, EXAMPLE_INPUT)));
+            bindings.extend(self.bound_params(s, &input));
+        }
+        let asked = match &t.body.kind {
+            BodyKind::Prompt(template) => self.template(template),
+            _ => self.plain_prompt(s, at),
+        };
+        let mut output = part(self, EXAMPLE_OUTPUT);
+        // A reply is JSON, but for a text.
+        if *s.result.unrefined() != Type::Str {
+            output = self.b.add(Term::Prim(Prim::ToJson, vec![output]), at);
+        }
+        let (before, between) = (self.b.lit("Example input:\n", at), self.b.lit("\n\nExample output:\n", at));
+        let shown = self.b.add(Term::Prim(Prim::Format, vec![before, asked, between, output]), at);
+        let shown = self.b.let_in(bindings, shown, at);
+        self.scope.undo(mark);
+        let each = self.b.abs(example, None, shown, at);
+        let all = self.b.add(Term::Each(Some(1), each, list), at);
+        let between = self.b.lit("\n\n", at);
+        self.b.add(Term::Prim(Prim::Join, vec![all, between]), at)
     }
 
     /// Lowers an agent applied to a prompt.

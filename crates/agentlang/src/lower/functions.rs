@@ -55,9 +55,14 @@ impl SurfaceLowering<'_> {
 
     /// The default of a parameter, which sees no variables.
     pub(super) fn default_of(&mut self, p: &Param, e: &Expr) -> TermId {
+        self.without_variables(e, &format!("the default of `{}`", p.name.text))
+    }
+
+    /// An expression that sees no variables; `what` names it if its value is not of its type.
+    pub(super) fn without_variables(&mut self, e: &Expr, what: &str) -> TermId {
         let names = std::mem::take(&mut self.scope.names);
         let value = self.expr(e);
-        let value = self.sure(value, e.span, &format!("the default of `{}`", p.name.text));
+        let value = self.sure(value, e.span, what);
         self.scope.names = names;
         value
     }

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests read fixtures and the environment")]
 
 mod calculus;
+mod examples;
 mod formatting;
 mod newcomers;
 mod policy_block;

@@ -1526,7 +1526,7 @@ pub(crate) fn program(bytes: &[u8]) -> String {
         }
     }
     format!(
-        "agent reader {{ tools: [] }}\ntask judge(n: Number) -> Number by agent {{ prompt \"judge {{n}}\" }}\ntask judge_a(a: Number) -> Number by agent {{ prompt \"judge {{a}}\" }}\n\
+        "agent reader {{ tools: [] }}\ntask judge(n: Number) -> Number by agent {{ prompt \"judge {{n}}\" }}\ntask judge_a(a: Number) -> Number by agent {{ examples [{{ input: {{ a: 1 / 3 }}, output: twice(2) }}] prompt \"judge {{a}}\" }}\n\
          workflow flow(n: Number) -> Number {{ stage m = reader does judge(n); stage k = reader does judge(m + 1); return k; }}\n\
          type R = Obj{{k: Number, j: Option[Number], l: Option[List[Number]]}};\ntype Z = Za {{ a: Number, b: Option[Number] }} | Zb {{ s: String }};\n\
          fn read(r: R) -> Number {{ r.k + (r.j ?? 7) + length(r.l ?? []) }}\n\

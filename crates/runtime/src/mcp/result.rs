@@ -24,7 +24,7 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
         });
     }
     match &result.structured_content {
-        Some(json) if !matches!(base(ty), Type::Str) => read_structured(json, ty, most),
+        Some(json) if !matches!(ty.unrefined(), Type::Str) => read_structured(json, ty, most),
         // Texts are for people and may say more; but a text inside of the structure is exactly what is
         // declared.
         Some(Json::String(s)) => Ok(Data::str(s.as_str())),
@@ -41,7 +41,7 @@ pub(super) fn read(result: &CallToolResult, ty: &Type, most: usize) -> Result<Da
 pub(super) fn read_resource(read: &ReadResourceResult, ty: &Type, most: usize) -> Result<Data, String> {
     let is_binary = |c: &ResourceContents| !matches!(c, ResourceContents::TextResourceContents { .. });
     if read.contents.iter().any(is_binary) {
-        return match base(ty) {
+        return match ty.unrefined() {
             Type::Dyn => read_structured(&as_json(&read.contents)?, ty, most),
             ty => Err(format!("it is binary data where {ty} is expected")),
         };
@@ -64,7 +64,7 @@ pub(super) fn read_prompt(got: &GetPromptResult, ty: &Type, most: usize) -> Resu
         Role::Assistant => "assistant",
         _ => "user",
     };
-    if matches!(base(ty), Type::Str) {
+    if matches!(ty.unrefined(), Type::Str) {
         let texts = got.messages.iter().map(|message| match &message.content {
             ContentBlock::Text(t) => Ok((role(message), t.text.as_str())),
             _ => Err("it has more than text where Str is expected".to_string()),
@@ -101,13 +101,6 @@ pub(super) fn label(result: &CallToolResult) -> Option<Stated> {
     Some(super::stated_label(result.meta.as_ref()?.0.get("ifc")?))
 }
 
-fn base(ty: &Type) -> &Type {
-    match ty {
-        Type::Refined(r) => base(&r.0),
-        other => other,
-    }
-}
-
 fn read_structured(json: &Json, ty: &Type, most: usize) -> Result<Data, String> {
     if json.to_string().len() > most {
         return Err(format!("its result has more than {most} bytes"));
@@ -141,7 +134,7 @@ fn read_blocks(blocks: &[ContentBlock], text: String, ty: &Type) -> Result<Data,
     });
     if let Some(other) = other {
         // Only a result of any type can hold it, as the protocol has it.
-        return match base(ty) {
+        return match ty.unrefined() {
             Type::Dyn => {
                 let json = serde_json::to_value(blocks).map_err(|e| format!("its result: {e}"))?;
                 Data::from_json(&json).map_err(|e| format!("its result: {e}"))
@@ -149,13 +142,13 @@ fn read_blocks(blocks: &[ContentBlock], text: String, ty: &Type) -> Result<Data,
             ty => Err(format!("its result is {other} where {ty} is expected")),
         };
     }
-    if matches!(base(ty), Type::Str) {
+    if matches!(ty.unrefined(), Type::Str) {
         return Ok(Data::str(text));
     }
     match serde_json::from_str::<Json>(&text) {
         Ok(json) => decode(&json, ty).map_err(|why| format!("its result: {why}")),
-        Err(_) if matches!(base(ty), Type::Dyn) => Ok(Data::str(text)),
-        Err(_) if text.is_empty() && matches!(base(ty), Type::Null | Type::Option(_)) => Ok(Data::Null),
+        Err(_) if matches!(ty.unrefined(), Type::Dyn) => Ok(Data::str(text)),
+        Err(_) if text.is_empty() && matches!(ty.unrefined(), Type::Null | Type::Option(_)) => Ok(Data::Null),
         Err(_) if text.is_empty() => Err(format!("its result is empty where {ty} is expected")),
         Err(e) => {
             Err(format!("its result is text where {ty} is expected, not JSON ({e}): `{}`", clip(&text, 300)))

@@ -120,14 +120,6 @@ enum Plan {
     Choice(Json),
 }
 
-/// The base of a refined type.
-fn base(ty: &Type) -> &Type {
-    match ty {
-        Type::Refined(r) => base(&r.0),
-        other => other,
-    }
-}
-
 fn offered(call: &ModelCall) -> impl Iterator<Item = &ToolDecl> {
     call.tools.iter().map(|t| &**t).filter(|t| t.effect != EffectClass::Write)
 }
@@ -272,7 +264,7 @@ impl Plan {
 
 /// Decodes the reply's JSON to text if the type is a string.
 fn plain(call: &ModelCall, text: String) -> String {
-    match call.result().map(base) {
+    match call.result().map(Type::unrefined) {
         Some(Type::Str) => serde_json::from_str::<String>(&text).unwrap_or(text),
         _ => text,
     }

@@ -441,6 +441,8 @@ pub struct Body {
     pub kind: BodyKind,
     /// `system "…"` before the prompt: instructions for this task alone.
     pub system: Option<Template>,
+    /// `examples […]` before the prompt: inputs and outputs that the model is shown.
+    pub examples: Option<Expr>,
     /// The braces and what is between them.
     pub span: Span,
 }

@@ -154,6 +154,7 @@ pub const TABLE: &[Keyword] = &[
     row("memory", Role::Field, ""),
     row("budget", Role::Field, ""),
     row("system", Role::Body, "instructions of an agent for one task"),
+    row("examples", Role::Body, "values that a model is shown: `[{ input: { … }, output: … }]`"),
     row("prompt", Role::Body, ""),
     row("exec", Role::Body, ""),
     row("builtin", Role::Body, ""),

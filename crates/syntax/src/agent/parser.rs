@@ -1579,24 +1579,35 @@ impl Parser<'_> {
                 }
                 false => None,
             };
+            let examples = match self.eat_word("examples") {
+                true => {
+                    let examples = self.expr();
+                    self.eat(";");
+                    Some(examples)
+                }
+                false => None,
+            };
             let kind = self.body_kind();
             self.eat(";");
             if !self.at("}") && !self.at_end() && !self.at_item() {
-                let d = self.expected(&format!("`}}` after the body of the {what}"));
+                let mut d = self.expected(&format!("`}}` after the body of the {what}"));
+                if let Some(word @ ("system" | "examples")) = self.word_ahead(0) {
+                    d = d.help(format!("`{word}` stands before the prompt"));
+                }
                 self.report(d);
                 while !self.at("}") && !self.at_end() && !self.at_item() {
                     self.bump();
                 }
             }
             self.close(open, "}", &format!("this {what}"));
-            Body { kind, system, span: self.since(open) }
+            Body { kind, system, examples, span: self.since(open) }
         } else {
             let d = self
                 .expected(&format!("the body of the {what}"))
                 .help("write `{}` if the host program or `entail.toml` supplies the behavior");
             self.report(d);
             self.eat(";");
-            Body { kind: BodyKind::Error, system: None, span: self.before() }
+            Body { kind: BodyKind::Error, system: None, examples: None, span: self.before() }
         };
         let callable =
             Callable { name, params, result, called, flow, by_agent, body, span: self.since(start) };
@@ -1652,7 +1663,7 @@ impl Parser<'_> {
                 d = match nearest(&word, keywords::words(Role::Body)) {
                     Some(near) => d.help(format!("did you mean `{near}`?")),
                     None => d.help(
-                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"`, `mcp \"server\" \"tool\"` or `python \"tools.py\" \"function\"`; before a prompt may stand `system \"…\"`",
+                        "a body is `prompt \"…\"`, `exec \"program\" …`, `builtin \"name\"`, `http METHOD \"url\"`, `mcp \"server\" \"tool\"` or `python \"tools.py\" \"function\"`; before a prompt may stand `system \"…\"` and `examples […]`",
                     ),
                 };
                 self.report(d);

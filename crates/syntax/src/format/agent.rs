@@ -156,7 +156,7 @@ impl Marks<'_> {
                 Item::Tool(c) | Item::Task(c) => {
                     self.signature(&c.params, &c.result);
                     self.no_semicolon(Span { end: c.body.span.end.saturating_sub(1), ..c.body.span });
-                    self.kind(c.body.span, BracketKind::Body);
+                    self.task_body(&c.body);
                     (c.span, false)
                 }
                 Item::Pipeline(p) | Item::Function(p) => {
@@ -224,6 +224,24 @@ impl Marks<'_> {
                     work.push((inner, *body));
                 }
             }
+        }
+    }
+
+    /// The body of a tool or task. One with examples has each part on a line of its own.
+    fn task_body(&mut self, body: &Body) {
+        let Some(examples) = &body.examples else {
+            self.kind(body.span, BracketKind::Body);
+            return;
+        };
+        self.kind(body.span, BracketKind::Block);
+        self.expr(examples);
+        let prompt = match &body.kind {
+            BodyKind::Prompt(prompt) => Some(prompt.span),
+            _ => None,
+        };
+        // A word is before each part.
+        for part in body.system.iter().map(|t| t.span).chain([examples.span]).chain(prompt) {
+            self.break_at(self.first(part) - 1, Gap::Line);
         }
     }
 

@@ -285,7 +285,7 @@ impl<'a> Plan<'a> {
 
     /// Decodes the reply's JSON to text if the type is a string.
     fn unquote(&self, text: String) -> String {
-        match self.call.result().map(base) {
+        match self.call.result().map(Type::unrefined) {
             Some(Type::Str) => serde_json::from_str::<String>(&text).unwrap_or(text),
             _ => text,
         }
@@ -374,14 +374,6 @@ pub(super) fn without(schema: &Json, unknown: &[&str]) -> Json {
         out.insert("description".into(), text.into());
     }
     Json::Object(out)
-}
-
-/// The base of a refined type.
-fn base(ty: &Type) -> &Type {
-    match ty {
-        Type::Refined(r) => base(&r.0),
-        other => other,
-    }
 }
 
 /// A text as the protocols allow names to be: letters, digits, `_` and `-`, 1 to 64 of them.

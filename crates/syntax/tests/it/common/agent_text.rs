@@ -309,6 +309,10 @@ impl Maker<'_> {
         self.token("{");
         match self.below(5) {
             0 => {
+                if self.below(2) == 0 {
+                    self.token("examples");
+                    self.list("[", "]", 3, Self::expr);
+                }
                 self.token("prompt");
                 self.text_without_braces();
             }
