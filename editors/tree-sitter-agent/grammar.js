@@ -348,7 +348,7 @@ module.exports = grammar({
     builtin_type: ($) => $._builtin_word,
 
     _builtin_word: () =>
-      choice('String', 'Number', 'Bool', 'Any', 'Int', 'Date', 'Time', 'Duration', 'Url', 'Email'),
+      choice('String', 'Number', 'Bool', 'Any', 'Int', 'Decimal', 'Date', 'Time', 'Duration', 'Url', 'Email'),
 
     generic_type: ($) => seq(choice('List', 'Option'), "[", $._type, "]"),
 

@@ -5,7 +5,7 @@ use super::files::Files;
 use super::generics;
 use super::predicate;
 use super::scopes::{Scopes, declared_name};
-use core_ir::{Comparison, Data, EnumType, FORMATS, Measure, Name, Pred, RecType, Schema, Type};
+use core_ir::{Comparison, Data, EnumType, FORMATS, Measure, Name, Pred, RecType, Type};
 use diagnostics::{Diagnostic, Span, nearest};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -542,6 +542,7 @@ impl Types {
         match (name, nearest(name, candidates)) {
             ("string" | "str" | "Str" | "Text", _) => super::check::suggest(d, "String"),
             ("int" | "integer" | "Integer", _) => super::check::suggest(d, INT),
+            ("decimal" | "money" | "Money" | "currency" | "Currency", _) => super::check::suggest(d, DECIMAL),
             ("number" | "float" | "Float" | "Num", _) => super::check::suggest(d, "Number"),
             ("void" | "None" | "unit" | "Unit" | "undefined" | "never", _) => {
                 d.help("every pipeline, task and tool returns a value: a `String` or a `Bool`, for example")
@@ -563,32 +564,35 @@ impl Types {
 
 /// Names of types that a program may declare itself.
 fn names_of_standard<'a>() -> impl Iterator<Item = &'a str> {
-    FORMATS.iter().map(|f| f.name).chain([ANY, INT])
+    FORMATS.iter().map(|f| f.name).chain([ANY, INT, DECIMAL])
 }
 
 /// Name of the type of whole numbers.
 const INT: &str = "Int";
 
+/// Name of the type of numbers with a finite decimal notation.
+const DECIMAL: &str = "Decimal";
+
 /// A type with a condition that has a name, unless the program declares another one of this name.
 fn standard(name: &str) -> Option<Type> {
-    if name == INT {
-        return Some(Type::Refined(Arc::new((Type::Num, whole()?))));
+    let number = match name {
+        INT => Some(Pred::integer()),
+        DECIMAL => Some(Pred::decimal()),
+        _ => None,
+    };
+    if let Some(pred) = number {
+        return Some(Type::Refined(Arc::new((Type::Num, pred))));
     }
     let pattern = core_ir::Format::named(name)?.pattern;
     Some(Type::Refined(Arc::new((Type::Str, Pred::Matches(pattern.into())))))
-}
-
-/// The condition that a number is whole.
-fn whole() -> Option<Pred> {
-    let schema = Data::record([("type".into(), Data::str("integer"))]);
-    Schema::new(&schema).ok().map(|s| Pred::Schema(Arc::new(s)))
 }
 
 /// The name of a type with a condition, if it is one of the language.
 fn standard_name(base: &Type, pred: &Pred) -> Option<&'static str> {
     match (base, pred) {
         (Type::Str, Pred::Matches(pattern)) => core_ir::Format::of(pattern).map(|f| f.name),
-        (Type::Num, Pred::Schema(_)) => whole().filter(|w| w == pred).map(|_| INT),
+        (Type::Num, Pred::Schema(_)) if *pred == Pred::integer() => Some(INT),
+        (Type::Num, Pred::Schema(_)) if *pred == Pred::decimal() => Some(DECIMAL),
         _ => None,
     }
 }

@@ -307,6 +307,18 @@ impl Num {
         serde_json::from_str(&text).unwrap_or_else(|_| serde_json::Value::String(self.to_string()))
     }
 
+    /// Returns true if the number has a decimal notation that ends after at most a few thousand digits.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::Num;
+    /// let [one, three, eight] = [1, 3, 8].map(Num::from);
+    /// assert!(one.div(&eight).unwrap().is_decimal() && !one.div(&three).unwrap().is_decimal());
+    /// ```
+    pub fn is_decimal(&self) -> bool {
+        matches!(self.0, Repr::Int(_)) || self.decimal().is_some()
+    }
+
     /// Decimal notation if the expansion terminates (and is not longer than a few thousand digits).
     fn decimal(&self) -> Option<String> {
         let r = match &self.0 {

@@ -108,9 +108,25 @@ impl Pred {
     /// assert!(Pred::integer().holds(&Data::Num("3.5".parse().unwrap())).is_err());
     /// ```
     pub fn integer() -> Pred {
-        let source = Data::record([("type".into(), Data::str("integer"))]);
-        // INVARIANT: the document is a schema, as the example shows.
-        Schema::new(&source).map_or(Pred::True, |schema| Pred::Schema(Arc::new(schema)))
+        Pred::of_schema([("type".into(), Data::str("integer"))])
+    }
+
+    /// A number with a finite decimal notation, as JSON Schema says it: a `number` of the `format` `decimal`.
+    ///
+    /// # Examples
+    /// ```
+    /// use core_ir::{Data, Num, Pred};
+    /// assert!(Pred::decimal().holds(&Data::Num("12.50".parse().unwrap())).is_ok());
+    /// let third = Num::ONE.div(&Num::from(3)).unwrap();
+    /// assert!(Pred::decimal().holds(&Data::Num(third)).is_err());
+    /// ```
+    pub fn decimal() -> Pred {
+        Pred::of_schema([("type".into(), Data::str("number")), ("format".into(), Data::str("decimal"))])
+    }
+
+    fn of_schema<const N: usize>(source: [(Name, Data); N]) -> Pred {
+        // INVARIANT: the documents above are schemas, as their examples show.
+        Schema::new(&Data::record(source)).map_or(Pred::True, |schema| Pred::Schema(Arc::new(schema)))
     }
 
     /// Decides the predicate.

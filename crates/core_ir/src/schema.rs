@@ -69,6 +69,8 @@ enum Rule {
     /// Numbers: a comparison; a divisor.
     Value(Comparison, Num),
     MultipleOf(Num),
+    /// Numbers that have a finite decimal notation.
+    Decimal,
     /// Characters, items or fields.
     Count(SchemaType, Comparison, Num),
     Pattern(Arc<str>),
@@ -151,6 +153,9 @@ impl SchemaType {
         }
     }
 }
+
+/// The `format` of numbers with a finite decimal notation. Other formats say nothing of a value.
+const DECIMAL: &str = "decimal";
 
 /// Keywords that say nothing of a value.
 const ANNOTATIONS: [&str; 16] = [
@@ -442,6 +447,8 @@ fn node(source: &Data, place: &str, depth: usize) -> Result<Node, String> {
                 n if n > Num::ZERO => Rule::MultipleOf(n),
                 _ => return wrong("`multipleOf` must be greater than 0"),
             },
+            // Every number of JSON is a decimal, so this says more only of those that a program has computed.
+            "format" if *d == Data::str(DECIMAL) => Rule::Decimal,
             "minLength" => counted(SchemaType::Str, Ge)?,
             "maxLength" => counted(SchemaType::Str, Le)?,
             "minItems" => counted(SchemaType::List, Ge)?,
@@ -594,6 +601,9 @@ impl SchemaCheck<'_> {
                 Ok(q) if q.floor() == q => Ok(()),
                 _ => Err(format!("{x} is not a multiple of {n}")),
             },
+            (Rule::Decimal, Data::Num(x)) if !x.is_decimal() => {
+                Err(format!("{x} is not a decimal number such as 12.5; round it first"))
+            }
             (Rule::Count(kind, c, n), _) => {
                 let found = match (kind, data) {
                     (SchemaType::Str, Data::Str(s)) => s.chars().count(),
@@ -707,6 +717,7 @@ mod tests {
             (r#"{"const": null}"#, &["null"], &["0"]),
             (r#"{"minimum": 2, "exclusiveMaximum": 4}"#, &["2", "3.9", "\"x\""], &["1", "4"]),
             (r#"{"multipleOf": 0.1}"#, &["0.3", "7"], &["0.25"]),
+            (r#"{"format": "decimal"}"#, &["0.3", "-7", "1e-3", "\"1/3\""], &[]),
             (r#"{"minLength": 2, "maxLength": 3}"#, &["\"éé\"", "5"], &["\"a\"", "\"abcd\""]),
             (r#"{"pattern": "^a+$"}"#, &["\"aa\"", "1"], &["\"ab\""]),
             (

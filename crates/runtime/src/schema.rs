@@ -330,10 +330,12 @@ fn refine(schema: &mut Json, base: &Type, pred: &Pred) -> bool {
             bound_count(fields, "minProperties", "maxProperties", *c, n)
         }
         (Pred::Compare(Measure::Value, c, n), Type::Num) => bound_value(fields, *c, n),
-        (Pred::Schema(s), Type::Num) if s.source().to_json() == json!({"type": "integer"}) => {
+        (Pred::Schema(_), Type::Num) if *pred == Pred::integer() => {
             fields.insert("type".into(), "integer".into());
             true
         }
+        // Every number of JSON is one.
+        (Pred::Schema(_), Type::Num) if *pred == Pred::decimal() => true,
         (Pred::Matches(pattern), Type::Str) if is_portable(pattern) => add_pattern(fields, pattern),
         (Pred::Contains(part), Type::Str) => add_pattern(fields, &escape(part)),
         (Pred::OneOf(items), Type::Str | Type::Num | Type::Bool | Type::Enum(_)) => {

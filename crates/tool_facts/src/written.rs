@@ -2,7 +2,7 @@
 //!
 //! Entry point: [`read`]. What reads a table takes its keys out one after the other.
 //!
-//! Invariant: a key that nothing takes is an error, as is a missing one, so that the data says what it seems to.
+//! Invariant: a key that nothing takes is an error, as is a missing one, so the data says what it seems to.
 
 use std::borrow::Cow;
 use toml::Spanned;

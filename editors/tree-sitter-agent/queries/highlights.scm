@@ -17,7 +17,7 @@
 
 [ "pure" "reads" "writes" "untrusted" "secret" "trusted" "public" "requires" "policy" ] @keyword.storage.modifier
 
-[ "String" "Number" "Bool" "List" "Option" "Map" "Obj" "Any" "Int" "Date" "Time" "Duration" "Url" "Email" ] @type.builtin
+[ "String" "Number" "Bool" "List" "Option" "Map" "Obj" "Any" "Int" "Decimal" "Date" "Time" "Duration" "Url" "Email" ] @type.builtin
 
 [ "true" "false" "null" ] @constant.builtin
 

@@ -216,6 +216,7 @@ pub const TABLE: &[Keyword] = &[
     row("Obj", Role::Type, "`Obj{name: T, …}`: a record"),
     row("Any", Role::Type, "data whose shape only the run shows"),
     row("Int", Role::Type, "a whole number"),
+    row("Decimal", Role::Type, "a number with a finite decimal notation, such as a sum of money"),
     row("Date", Role::Type, "a day such as `2026-01-31`"),
     row("Time", Role::Type, "a time of day such as `09:30`"),
     row("Duration", Role::Type, "a duration such as `PT1H30M`"),
