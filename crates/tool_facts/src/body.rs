@@ -1126,7 +1126,9 @@ fn is_of_memory(world: &World<'_>, object: &Object) -> bool {
         let made = world.object_of(v).map(|(_, o)| o);
         made.is_some_and(|o| matches!(&*o.callee, "io.BytesIO" | "io.StringIO"))
     };
-    object.arg("stream").is_some() || object.args.first().is_some_and(|a| made(&a.value))
+    let opened = |o: &Object| o.arg("stream").is_some() || o.args.first().is_some_and(|a| made(&a.value));
+    // An item of what is opened is read of it.
+    std::iter::successors(Some(object), |o| o.base.map(|b| world.object(b))).take(MAX_CHAIN).any(opened)
 }
 
 /// Returns true if the last part of a path is named by a digest: what the program keeps under it is its own,
@@ -1563,7 +1565,11 @@ mod tests {
                 "import fitz, io, requests\nfrom pypdf import PdfReader\ndef tool(url):\n    page = requests.get(url).content\n    {read}\n    return 1"
             )
         };
-        for read in ["fitz.open(stream=page, filetype='pdf')", "PdfReader(io.BytesIO(page))"] {
+        for read in [
+            "fitz.open(stream=page, filetype='pdf')",
+            "fitz.open(stream=page)[0]",
+            "PdfReader(io.BytesIO(page))",
+        ] {
             check(&with(read), Knowledge::Known, &[PublicRead, AddressRequest]);
         }
         for read in ["fitz.open(url)", "PdfReader(url)"] {
