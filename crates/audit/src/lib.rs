@@ -854,7 +854,8 @@ fn not_read(file: &File) -> Option<&'static str> {
 fn defined(file: &File, versions: &Versions) -> Vec<ServerDef> {
     let words = |s: &frontend_kit::Server<'_>| {
         let address = s.address.map(|(a, _)| a.to_string());
-        s.command.iter().map(ToString::to_string).chain(address).collect()
+        // A word may be a command of its own, as with `supergateway --stdio "npx …"`.
+        s.command.iter().flat_map(|w| w.split_whitespace()).map(str::to_string).chain(address).collect()
     };
     let all = servers(file, versions);
     all.iter().map(|s| ServerDef { name: s.name.to_string(), words: words(s), span: s.span }).collect()

@@ -230,29 +230,12 @@ pub fn servers() -> &'static [Server] {
 /// ```
 pub fn server(name: &str, words: &[&str]) -> Option<&'static Server> {
     let servers = &registry().servers;
-    let host = |address: &str| address.split(['/', '?', ':']).next().unwrap_or(address).to_string();
-    let is = |word: &str, known: &str| {
-        // A server has several addresses at its host.
-        if let Some((_, address)) = word.split_once("://")
-            && host(known).split('.').any(|part| part == "mcp")
-            && host(address) == host(known)
-        {
-            return true;
-        }
-        let word = word.split_once("://").map_or(word, |(_, rest)| rest);
-        let word = word.rsplit_once("docker:").map_or(word, |(_, rest)| rest);
-        // A folder in which the server was put, as `/opt/whatsapp-mcp/whatsapp-mcp-server`.
-        let last = word.trim_end_matches('/').rsplit('/').next().unwrap_or(word);
-        let exact = |w: &str| {
-            w.strip_prefix(known).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with([':', '@', '=', '/', '?', '[', '>', '<', '~', '!'])
-            })
-        };
-        // Or a package of a scope that has the name of another, as `@tavily-ai/tavily-mcp`.
-        exact(word) || (word.starts_with(['/', '.', '~', '@']) && exact(last))
-    };
-    let by_word = words.iter().find_map(|w| servers.iter().find(|s| s.matches.iter().any(|m| is(w, m))));
+    // Modules of Python have underscores for the hyphens of their packages, and names of packages have no case.
     let plain = |n: &str| n.to_ascii_lowercase().replace('_', "-");
+    let by_word = words.iter().map(|w| plain(w)).find_map(|word| {
+        let starts = |s: &&Server| s.matches.iter().any(|known| is_start(&word, known));
+        servers.iter().find(starts)
+    });
     let own = plain(name);
     let short = own.strip_suffix("-mcp").or(own.strip_suffix("-server")).unwrap_or(&own);
     let bare = short.strip_suffix("-mcp").unwrap_or(short).to_string();
@@ -260,6 +243,41 @@ pub fn server(name: &str, words: &[&str]) -> Option<&'static Server> {
         let named = |n: &str| servers.iter().find(|s| plain(&s.name) == n);
         named(&own).or_else(|| named(&bare)).or_else(|| servers.iter().find(|s| s.matches.contains(&own)))
     })
+}
+
+/// Returns true if a word of a command, or an address, is that of a known package, image or server.
+fn is_start(word: &str, known: &str) -> bool {
+    let host = |address: &str| address.split(['/', '?', ':']).next().unwrap_or(address).to_string();
+    // A server has several addresses at its host.
+    if let Some((_, address)) = word.split_once("://")
+        && host(known).split('.').any(|part| part == "mcp")
+        && host(address) == host(known)
+    {
+        return true;
+    }
+    // The value of an option, as `--from=PACKAGE`.
+    let word = word.strip_prefix("--").and_then(|o| o.split_once('=')).map_or(word, |(_, value)| value);
+    let word = word.split_once("://").map_or(word, |(_, rest)| rest);
+    let word = word.rsplit_once("docker:").map_or(word, |(_, rest)| rest);
+    let word = word.strip_prefix("docker.io/").unwrap_or(word);
+    let repository = ["github.com/", "github:", "git@github.com:", "git@github.com/"];
+    let repository = repository.iter().find_map(|at| word.strip_prefix(at));
+    let word = repository.unwrap_or(word);
+    let exact = |w: &str| {
+        w.strip_prefix(known).is_some_and(|rest| {
+            let rest = rest.strip_prefix(".git").unwrap_or(rest);
+            rest.is_empty() || rest.starts_with([':', '@', '=', '/', '?', '[', '>', '<', '~', '!', '#'])
+        })
+    };
+    let is_path = word.starts_with(['/', '.', '~']) || word.get(1..).is_some_and(|w| w.starts_with(":\\"));
+    // A package of a scope, or a repository, may have the name of another, as `@tavily-ai/tavily-mcp`.
+    if !is_path && !word.starts_with('@') && repository.is_none() {
+        return exact(word);
+    }
+    let mut parts = word.trim_end_matches('/').rsplit(['/', '\\']);
+    // A folder in which the server was put, as `/opt/whatsapp-mcp/whatsapp-mcp-server`, or its program in one.
+    let is_program = is_path && [".js", ".mjs", ".cjs", ".ts", ".py"].iter().any(|end| word.ends_with(end));
+    exact(word) || if is_program { parts.any(exact) } else { parts.next().is_some_and(exact) }
 }
 
 /// Returns what is documented of a tool by the qualified name of its class or function, or by its type.
@@ -430,6 +448,42 @@ mod tests {
     }
 
     #[test]
+    fn each_way_to_start_a_server_is_resolved() {
+        for (command, expected) in [
+            ("npx -y @modelcontextprotocol/server-filesystem@latest /srv", Some("filesystem")),
+            (
+                "npx --package=@modelcontextprotocol/server-filesystem mcp-server-filesystem",
+                Some("filesystem"),
+            ),
+            ("bunx exa-mcp-server", Some("exa")),
+            ("pnpm dlx exa-mcp-server@3", Some("exa")),
+            ("uv tool run mcp-server-git==1.2", Some("git")),
+            ("uvx --from mcp-server-git[all]>=1.2 mcp-server-git", Some("git")),
+            ("uvx --from=mcp-server-git server", Some("git")),
+            ("uvx MCP_Server_Git", Some("git")),
+            ("uvx --from git+https://github.com/acme/whatsapp-mcp.git@v1 serve", Some("whatsapp")),
+            ("uvx --from git+https://github.com/acme/whatsapp serve", None),
+            ("npx -y github:acme/whatsapp-mcp#main", Some("whatsapp")),
+            ("python -m mcp_server_git --repository .", Some("git")),
+            ("uv --directory /opt/whatsapp-mcp/whatsapp-mcp-server run main.py", Some("whatsapp")),
+            (r"uv --directory C:\me\whatsapp-mcp-server run main.py", Some("whatsapp")),
+            ("node /opt/exa-mcp-server/build/index.js", Some("exa")),
+            ("node /opt/exa-mcp-servers/build/index.js", None),
+            ("node é/exa-mcp-server/build/index.js", None),
+            ("docker run -i --rm -e KEY docker.io/mcp/git:1", Some("git")),
+            ("docker run -v /home/me/exa-mcp-server/data:/data acme/tools", None),
+            ("cmd /c npx -y exa-mcp-server", Some("exa")),
+            ("npx -y mcp-remote@latest https://mcp.linear.app/sse --header X:1", Some("linear")),
+            ("npx -y mcp-remote https://huggingface.co/mcp?login", Some("hugging-face")),
+            ("npx -y mcp-remote https://mcp.acme.example/sse", None),
+            ("npx -y exa-mcp-server-2", None),
+        ] {
+            let words: Vec<&str> = command.split(' ').collect();
+            assert_eq!(server("x", &words).map(|s| s.name.as_str()), expected, "{command}");
+        }
+    }
+
+    #[test]
     fn the_registry_is_well_formed() {
         let frameworks = WrittenFrameworks::read().unwrap();
         let servers = written_servers().unwrap();
@@ -452,6 +506,7 @@ mod tests {
             assert!(names.insert(s.name.to_ascii_lowercase()), "{} stands twice", s.name);
             for m in &s.matches {
                 assert!(matches.insert(m.clone()) && !m.contains("://"), "{m} of {}", s.name);
+                assert!(!m.contains(|c: char| c == '_' || c.is_ascii_uppercase()), "{m} of {}", s.name);
             }
             let all = s.read_tools.iter().chain(&s.write_tools).chain(s.tools.iter().flat_map(|t| &t.names));
             let mut tools = HashSet::new();
