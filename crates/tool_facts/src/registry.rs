@@ -70,15 +70,22 @@ impl WrittenFrameworks {
 }
 
 impl WrittenServer {
-    fn read(entry: &mut Entry) -> Result<WrittenServer, String> {
+    /// Reads a server. One that names no source is in the catalog, which was read at `date`.
+    fn read(entry: &mut Entry, catalog: &str, date: &str) -> Result<WrittenServer, String> {
+        let name = entry.text("name")?;
+        let (source, date) = match (entry.optional_text("source")?, entry.optional_text("date")?) {
+            (Some(source), Some(date)) => (source, date),
+            (None, None) => (format!("{catalog}{name}"), date.to_string()),
+            _ => return Err(format!("{name}: `source` without `date`, or the reverse")),
+        };
         let mut list = |key| Ok::<_, String>(entry.optional_texts(key)?.unwrap_or_default());
         let (reads, writes) = (list("reads")?, list("writes")?);
         let (read_tools, write_tools) = (list("read_tools")?, list("write_tools")?);
         Ok(WrittenServer {
-            name: entry.text("name")?,
+            name,
             matches: entry.texts("match")?,
-            source: entry.text("source")?,
-            date: entry.text("date")?,
+            source,
+            date,
             reads,
             writes,
             read_tools,
@@ -92,7 +99,10 @@ impl WrittenServer {
 
 /// Reads the servers.
 fn written_servers() -> Result<Vec<WrittenServer>, String> {
-    written::read(include_str!("../data/servers.toml"), |file| file.entries("server", WrittenServer::read))
+    written::read(include_str!("../data/servers.toml"), |file| {
+        let (catalog, date) = (file.text("source")?, file.text("date")?);
+        file.entries("server", |entry| WrittenServer::read(entry, &catalog, &date))
+    })
 }
 
 /// A documented tool or trigger of a framework.
@@ -230,7 +240,7 @@ pub fn servers() -> &'static [Server] {
 /// ```
 pub fn server(name: &str, words: &[&str]) -> Option<&'static Server> {
     let servers = &registry().servers;
-    // Modules of Python have underscores for the hyphens of their packages, and names of packages have no case.
+    // Modules of Python have underscores for the hyphens of their packages, and packages have no case.
     let plain = |n: &str| n.to_ascii_lowercase().replace('_', "-");
     let by_word = words.iter().map(|w| plain(w)).find_map(|word| {
         let starts = |s: &&Server| s.matches.iter().any(|known| is_start(&word, known));
@@ -275,7 +285,7 @@ fn is_start(word: &str, known: &str) -> bool {
         return exact(word);
     }
     let mut parts = word.trim_end_matches('/').rsplit(['/', '\\']);
-    // A folder in which the server was put, as `/opt/whatsapp-mcp/whatsapp-mcp-server`, or its program in one.
+    // A folder that the server was put into, as `/opt/whatsapp-mcp/whatsapp-mcp-server`, or its program.
     let is_program = is_path && [".js", ".mjs", ".cjs", ".ts", ".py"].iter().any(|end| word.ends_with(end));
     exact(word) || if is_program { parts.any(exact) } else { parts.next().is_some_and(exact) }
 }
@@ -477,6 +487,9 @@ mod tests {
             ("npx -y mcp-remote https://huggingface.co/mcp?login", Some("hugging-face")),
             ("npx -y mcp-remote https://mcp.acme.example/sse", None),
             ("npx -y exa-mcp-server-2", None),
+            ("uvx --from git+https://github.com/oraios/serena serena start-mcp-server", Some("serena")),
+            ("npx @gongrzhe/server-gmail-autoauth-mcp", Some("gmail")),
+            ("uvx awslabs.aws-documentation-mcp-server@latest", Some("aws-documentation")),
         ] {
             let words: Vec<&str> = command.split(' ').collect();
             assert_eq!(server("x", &words).map(|s| s.name.as_str()), expected, "{command}");
@@ -515,5 +528,8 @@ mod tests {
             assert!(s.write_tools.is_empty() || !s.writes.is_empty(), "{}", s.name);
         }
         assert!(servers.len() >= 200, "{}", servers.len());
+        assert!(servers.is_sorted_by_key(|s| s.name.to_ascii_lowercase()));
+        let of_catalog = &server("aks", &[]).unwrap().source;
+        assert_eq!(of_catalog, "https://github.com/docker/mcp-registry/tree/818bf16/servers/aks");
     }
 }

@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 
 const REGISTRY: &str = r#"# Servers.
 
+source = "https://example.org/"
+date = "2026-07-08"
+
 [[server]]
 name = "airtable-mcp-server"
-match = ["airtable-mcp-server"]
-source = "old"
-date = "2026-07-08"
+match = [
+  "airtable-mcp-server",
+]
 reads = ["account-read"]
 writes = ["account-write"]
 
@@ -107,6 +110,12 @@ fn offers_of_servers_are_compared_with_the_registry_and_written() {
     assert!(tools(&written, "github", "read_tools").is_empty(), "{text}");
     assert!(text.contains("source = \"https://www.npmjs.com/package/@playwright/mcp/v/0.0.83\""), "{text}");
     assert_eq!(text.matches("source = \"old\"").count(), 2, "{text}");
+    // An entry of the catalog gets a source of its own.
+    assert!(
+        text.contains("source = \"https://www.npmjs.com/package/airtable-mcp-server/v/1.14.0\""),
+        "{text}"
+    );
+    assert!(text.contains("source = \"https://example.org/\""), "{text}");
 
     // What was written agrees.
     let (_, said) = script(&registry, &["airtable-mcp-server"]);
