@@ -385,7 +385,6 @@ pub(crate) const SMOLAGENTS_STEPS: Default = Default {
 };
 
 /// Turns of a run of the Claude Agent SDK.
-#[cfg(not(target_family = "wasm"))]
 pub(crate) const CLAUDE_AGENT_TURNS: Default = Default {
     framework: "the Claude Agent SDK",
     package: "claude-agent-sdk",

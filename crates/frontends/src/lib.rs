@@ -20,8 +20,6 @@ mod ark;
 mod autogen;
 mod cagent;
 mod chatdev;
-// The module of the playground has no room for it.
-#[cfg(not(target_family = "wasm"))]
 mod claude_agent_sdk;
 pub mod crewai;
 mod defaults;

@@ -47,7 +47,6 @@ pub const FRONTENDS: &[&dyn Frontend] = &[
     &langgraph::Manifest,             // langgraph.json
     &langchain::LangChain,            // LangChain's saved chains and dumped runnables
     &crate::maestro::Maestro,
-    #[cfg(not(target_family = "wasm"))]
     &crate::claude_agent_sdk::ClaudeAgentSdk,
     &generic::MultiAgent, // lists of agents
     &generic::Generic,    // anything with instructions
