@@ -358,4 +358,13 @@ mod tests {
         assert!(Pred::Matches("(".into()).holds(&Data::str("x")).is_err());
         assert!(Pred::Matches("(a{1000}){1000}{1000}".into()).holds(&Data::str("x")).is_err());
     }
+
+    /// The playground does without some tables of Unicode, and the command once did, too.
+    #[test]
+    #[cfg(not(target_family = "wasm"))]
+    fn patterns_know_all_properties_of_unicode() {
+        for pattern in [r"^\p{Age=3.0}+$", r"^\p{Word_Break=ALetter}+$", r"^\p{Greek}+$"] {
+            assert_eq!(Pred::Matches(pattern.into()).holds(&Data::str("λ")), Ok(()), "{pattern}");
+        }
+    }
 }

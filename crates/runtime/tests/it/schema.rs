@@ -372,6 +372,10 @@ fn whole_numbers_and_days_are_told() {
     let least = Pred::Compare(Measure::Value, Comparison::Ge, num(1));
     let schema = Schema::of(&Type::Refined(Arc::new((int, least)))).unwrap();
     assert_eq!(schema.json, json!({"type": "integer", "minimum": 1}));
+    let decimal = Type::Refined(Arc::new((Type::Num, Pred::decimal())));
+    let schema = Schema::of(&decimal).unwrap();
+    assert_eq!(schema.json, json!({"type": "number"}));
+    assert!(schema.strict && schema.exact);
     for format in &core_ir::FORMATS {
         let ty = Type::Refined(Arc::new((Type::Str, Pred::Matches(format.pattern.into()))));
         let schema = Schema::of(&ty).unwrap();
