@@ -253,7 +253,8 @@ pub struct CodeFacts {
     /// that the program could limit.
     pub members: &'static [&'static str],
     /// Methods that begin a run. If a module calls none and no other imports it, runs of what it makes begin
-    /// elsewhere. Empty if that is not to be told.
+    /// elsewhere. If no module of a project calls one, the framework's own command or server begins its runs,
+    /// which takes no limit. Empty if that is not to be told.
     pub runs: &'static [&'static str],
 }
 

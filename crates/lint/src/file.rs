@@ -160,6 +160,14 @@ fn taken_in<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
     others.iter().filter(|f| !is_test(&f.path)).find(takes).map(|f| &*f.path)
 }
 
+/// Returns true if no module of the project begins a run, so that the framework's own command or server does.
+/// Tests don't count.
+fn runs_elsewhere(project: &Project, facts: &Facts) -> bool {
+    let runs = facts.code.runs;
+    let begins = |f: &File| f.python.as_ref().is_some_and(|m| m.calls(runs)) && !is_test(&f.path);
+    !runs.is_empty() && !project.files.iter().any(begins)
+}
+
 /// The name in reports of a module of Python that no front end compiles.
 pub const MODULE: &str = "python";
 
@@ -265,6 +273,12 @@ pub fn lint_among(
                 let some = findings.iter().any(open);
                 let taken = some.then(|| taken_in(&project, &compiled.facts)).flatten();
                 let limits = some.then(|| limited_elsewhere(&project, &compiled.facts)).flatten();
+                if some && taken.or(limits).is_none() && runs_elsewhere(&project, &compiled.facts) {
+                    for d in findings.iter_mut().filter(|d| open(d)) {
+                        d.level = Level::Info;
+                        d.help.push("no module of the project begins a run that could take a limit".to_string());
+                    }
+                }
                 if let Some(by) = taken {
                     for d in findings.iter_mut().filter(|d| open(d)) {
                         d.level = Level::Info;

@@ -157,8 +157,8 @@ impl Source {
         all.found
     }
 
-    /// Returns true if the module calls one of these methods. `run` is a method of anything, `Runner.run` of
-    /// the name `Runner`.
+    /// Returns true if the module calls one of these methods. `run` is a method of anything but of another
+    /// package, `Runner.run` of the name `Runner`.
     ///
     /// # Examples
     /// ```
@@ -168,6 +168,7 @@ impl Source {
     /// assert!(calls("x = [crew().kickoff(inputs)]") && calls("async def f():\n    await R.run(a)"));
     /// assert!(!calls("# crew.kickoff()") && !calls("'R.run()'"));
     /// assert!(!calls("kickoff()") && !calls("q.run()"));
+    /// assert!(!source("import asyncio\nasyncio.run(main())").calls(&["run"]));
     /// ```
     pub fn calls(&self, methods: &[&str]) -> bool {
         let methods: Vec<(Option<&str>, &str)> = methods
@@ -179,7 +180,9 @@ impl Source {
         if methods.is_empty() {
             return false;
         }
-        let mut calls = Calls { methods: &methods, found: false };
+        let packages = self.imported().iter().filter(|i| i.names.is_empty() && i.level == 0);
+        let packages = packages.flat_map(|i| &i.bound).map(String::as_str).collect();
+        let mut calls = Calls { methods: &methods, packages, found: false };
         for statement in self.body() {
             calls.visit_stmt(statement);
         }
@@ -190,6 +193,8 @@ impl Source {
 /// Methods with the name that they belong to, if it matters.
 struct Calls<'n> {
     methods: &'n [(Option<&'n str>, &'n str)],
+    /// Names of modules, whose functions are no methods.
+    packages: BTreeSet<&'n str>,
     found: bool,
 }
 
@@ -209,7 +214,11 @@ impl<'a> SourceOrderVisitor<'a> for Calls<'_> {
                 _ => None,
             };
             let is_one = |(of, name): &(Option<&str>, &str)| {
-                *name == method.attr.as_str() && (of.is_none() || *of == receiver)
+                let is_its = match of {
+                    Some(_) => *of == receiver,
+                    None => receiver.is_none_or(|r| !self.packages.contains(r)),
+                };
+                *name == method.attr.as_str() && is_its
             };
             self.found |= self.methods.iter().any(is_one);
         }
