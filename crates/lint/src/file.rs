@@ -4,7 +4,7 @@ use super::{Config, Suppressions, all, codes, framework_use, uses_framework};
 use diagnostics::{Diagnostic, FileId, Level};
 use frontend_kit::doc::{Limits, decode};
 use frontend_kit::{Facts, File, Project, Recognize, Recognized};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Result of linting a file.
@@ -160,12 +160,29 @@ fn taken_in<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
     others.iter().filter(|f| !is_test(&f.path)).find(takes).map(|f| &*f.path)
 }
 
-/// Returns true if no module of the project begins a run, so that the framework's own command or server does.
-/// Tests don't count.
-fn runs_elsewhere(project: &Project, facts: &Facts) -> bool {
+/// Where the runs of what a file makes begin, if no run is seen that could take a limit: the highest level of a
+/// finding that asks for one, and the reason. Tests don't count.
+fn runs_elsewhere(project: &Project, facts: &Facts) -> Option<(Level, &'static str)> {
     let runs = facts.code.runs;
-    let begins = |f: &File| f.python.as_ref().is_some_and(|m| m.calls(runs)) && !is_test(&f.path);
-    !runs.is_empty() && !project.files.iter().any(begins)
+    let own = project.files.first().filter(|_| !runs.is_empty())?;
+    let begins: Vec<&File> = project
+        .files
+        .iter()
+        .filter(|f| f.python.as_ref().is_some_and(|m| m.calls(runs)) && !is_test(&f.path))
+        .collect();
+    if begins.is_empty() {
+        return Some((Level::Info, "no module of the project begins a run that could take a limit"));
+    }
+    let modules = project.python();
+    let own = modules.by_path(&own.path)?;
+    // From those that begin runs to what they import, each module once.
+    let mut next: Vec<_> = begins.iter().filter_map(|f| modules.by_path(&f.path)).collect();
+    let mut seen: HashSet<_> = next.iter().copied().collect();
+    while let Some(module) = next.pop() {
+        next.extend(modules.imported(module).into_iter().filter(|m| seen.insert(*m)));
+    }
+    let reason = "no module that begins a run imports it: its runs begin in a way that is not seen";
+    (!seen.contains(&own)).then_some((Level::Unknown, reason))
 }
 
 /// The name in reports of a module of Python that no front end compiles.
@@ -273,10 +290,13 @@ pub fn lint_among(
                 let some = findings.iter().any(open);
                 let taken = some.then(|| taken_in(&project, &compiled.facts)).flatten();
                 let limits = some.then(|| limited_elsewhere(&project, &compiled.facts)).flatten();
-                if some && taken.or(limits).is_none() && runs_elsewhere(&project, &compiled.facts) {
+                let is_open = some && taken.or(limits).is_none();
+                if let Some((level, reason)) =
+                    is_open.then(|| runs_elsewhere(&project, &compiled.facts)).flatten()
+                {
                     for d in findings.iter_mut().filter(|d| open(d)) {
-                        d.level = Level::Info;
-                        d.help.push("no module of the project begins a run that could take a limit".to_string());
+                        d.level = level;
+                        d.help.push(reason.to_string());
                     }
                 }
                 if let Some(by) = taken {
