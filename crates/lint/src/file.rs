@@ -175,14 +175,31 @@ fn runs_elsewhere(project: &Project, facts: &Facts) -> Option<(Level, &'static s
     }
     let modules = project.python();
     let own = modules.by_path(&own.path)?;
-    // From those that begin runs to what they import, each module once.
-    let mut next: Vec<_> = begins.iter().filter_map(|f| modules.by_path(&f.path)).collect();
-    let mut seen: HashSet<_> = next.iter().copied().collect();
-    while let Some(module) = next.pop() {
-        next.extend(modules.imported(module).into_iter().filter(|m| seen.insert(*m)));
+    let of = |f: &&File| modules.by_path(&f.path);
+    let mut importers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for module in project.files.iter().filter(|f| !is_test(&f.path)).filter_map(|f| of(&f)) {
+        for imported in modules.imported(module) {
+            importers.entry(imported).or_default().push(module);
+        }
     }
-    let reason = "no module that begins a run imports it: its runs begin in a way that is not seen";
-    (!seen.contains(&own)).then_some((Level::Unknown, reason))
+    // A module may give its agents to one that begins runs, and those of others that it imports.
+    let begin = reached(begins.iter().filter_map(of), |m| importers.get(&m).cloned().unwrap_or_default());
+    let run = reached(begin, |m| modules.imported(m));
+    let reason = "no module that begins a run knows it: its runs begin in a way that is not seen";
+    (!run.contains(&own)).then_some((Level::Unknown, reason))
+}
+
+/// These modules and all to which `next` leads from them.
+fn reached<N: IntoIterator<Item = usize>>(
+    from: impl IntoIterator<Item = usize>,
+    next: impl Fn(usize) -> N,
+) -> HashSet<usize> {
+    let mut seen: HashSet<usize> = from.into_iter().collect();
+    let mut open: Vec<usize> = seen.iter().copied().collect();
+    while let Some(module) = open.pop() {
+        open.extend(next(module).into_iter().filter(|m| seen.insert(*m)));
+    }
+    seen
 }
 
 /// The name in reports of a module of Python that no front end compiles.
