@@ -160,8 +160,8 @@ fn taken_in<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
     others.iter().filter(|f| !is_test(&f.path)).find(takes).map(|f| &*f.path)
 }
 
-/// Where the runs of what a file makes begin, if no run is seen that could take a limit: the highest level of a
-/// finding that asks for one, and the reason. Tests don't count.
+/// Where the runs of what a file makes begin, if no run is seen that could take a limit: the highest level of
+/// a finding that asks for one, and the reason. Tests don't count.
 fn runs_elsewhere(project: &Project, facts: &Facts) -> Option<(Level, &'static str)> {
     let runs = facts.code.runs;
     let own = project.files.first().filter(|_| !runs.is_empty())?;
