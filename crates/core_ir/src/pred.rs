@@ -1,5 +1,6 @@
 //! The decidable predicates of `guard` and of refinement types.
 
+use crate::schema::DECIMAL;
 use crate::{Data, Name, Num, Plain, Schema};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -121,7 +122,7 @@ impl Pred {
     /// assert!(Pred::decimal().holds(&Data::Num(third)).is_err());
     /// ```
     pub fn decimal() -> Pred {
-        Pred::of_schema([("type".into(), Data::str("number")), ("format".into(), Data::str("decimal"))])
+        Pred::of_schema([("type".into(), Data::str("number")), ("format".into(), Data::str(DECIMAL))])
     }
 
     fn of_schema<const N: usize>(source: [(Name, Data); N]) -> Pred {

@@ -155,7 +155,7 @@ impl SchemaType {
 }
 
 /// The `format` of numbers with a finite decimal notation. Other formats say nothing of a value.
-const DECIMAL: &str = "decimal";
+pub(crate) const DECIMAL: &str = "decimal";
 
 /// Keywords that say nothing of a value.
 const ANNOTATIONS: [&str; 16] = [

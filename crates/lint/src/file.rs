@@ -160,6 +160,24 @@ fn taken_in<'p>(project: &'p Project, facts: &Facts) -> Option<&'p str> {
     others.iter().filter(|f| !is_test(&f.path)).find(takes).map(|f| &*f.path)
 }
 
+/// Reasons in other modules why a finding asks for a limit that runs may not need here, each with the level
+/// that the finding has then.
+fn limits_of_runs(project: &Project, facts: &Facts) -> Vec<(Level, String)> {
+    let taken = taken_in(project, facts).map(|by| {
+        (Level::Info, format!("it is part of an agent of `{by}`: a run of that one has the limit"))
+    });
+    let limited = limited_elsewhere(project, facts).map(|by| {
+        (Level::Unknown, format!("`{by}` limits runs; whether those of this are among them is not seen"))
+    });
+    let said: Vec<(Level, String)> = taken.into_iter().chain(limited).collect();
+    match said.is_empty() {
+        true => {
+            runs_elsewhere(project, facts).map(|(level, why)| (level, why.to_string())).into_iter().collect()
+        }
+        false => said,
+    }
+}
+
 /// Where the runs of what a file makes begin, if no run is seen that could take a limit: the highest level of
 /// a finding that asks for one, and the reason. Tests don't count.
 fn runs_elsewhere(project: &Project, facts: &Facts) -> Option<(Level, &'static str)> {
@@ -175,15 +193,16 @@ fn runs_elsewhere(project: &Project, facts: &Facts) -> Option<(Level, &'static s
     }
     let modules = project.python();
     let own = modules.by_path(&own.path)?;
-    let of = |f: &&File| modules.by_path(&f.path);
+    let of = |f: &File| modules.by_path(&f.path);
     let mut importers: HashMap<usize, Vec<usize>> = HashMap::new();
-    for module in project.files.iter().filter(|f| !is_test(&f.path)).filter_map(|f| of(&f)) {
+    for module in project.files.iter().filter(|f| !is_test(&f.path)).filter_map(of) {
         for imported in modules.imported(module) {
             importers.entry(imported).or_default().push(module);
         }
     }
     // A module may give its agents to one that begins runs, and those of others that it imports.
-    let begin = reached(begins.iter().filter_map(of), |m| importers.get(&m).cloned().unwrap_or_default());
+    let begin =
+        reached(begins.iter().filter_map(|f| of(f)), |m| importers.get(&m).cloned().unwrap_or_default());
     let run = reached(begin, |m| modules.imported(m));
     let reason = "no module that begins a run knows it: its runs begin in a way that is not seen";
     (!run.contains(&own)).then_some((Level::Unknown, reason))
@@ -304,32 +323,14 @@ pub fn lint_among(
                         .filter(|_| matches!(d.code, "L003" | "L017" | "L028" | "L029" | "S002" | "S003"));
                 }
                 let open = |d: &Diagnostic| d.code == "L017" && d.level > Level::Unknown;
-                let some = findings.iter().any(open);
-                let taken = some.then(|| taken_in(&project, &compiled.facts)).flatten();
-                let limits = some.then(|| limited_elsewhere(&project, &compiled.facts)).flatten();
-                let is_open = some && taken.or(limits).is_none();
-                if let Some((level, reason)) =
-                    is_open.then(|| runs_elsewhere(&project, &compiled.facts)).flatten()
-                {
+                let of_runs = match findings.iter().any(open) {
+                    true => limits_of_runs(&project, &compiled.facts),
+                    false => Vec::new(),
+                };
+                for (level, reason) in of_runs {
                     for d in findings.iter_mut().filter(|d| open(d)) {
                         d.level = level;
-                        d.help.push(reason.to_string());
-                    }
-                }
-                if let Some(by) = taken {
-                    for d in findings.iter_mut().filter(|d| open(d)) {
-                        d.level = Level::Info;
-                        d.help.push(format!(
-                            "it is part of an agent of `{by}`: a run of that one has the limit"
-                        ));
-                    }
-                }
-                if let Some(limits) = limits {
-                    for d in findings.iter_mut().filter(|d| open(d)) {
-                        d.level = Level::Unknown;
-                        d.help.push(format!(
-                            "`{limits}` limits runs; whether those of this are among them is not seen"
-                        ));
+                        d.help.push(reason.clone());
                     }
                 }
             }

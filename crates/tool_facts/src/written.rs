@@ -23,7 +23,7 @@ pub(crate) fn read<T>(
     Entry(table).read(of)
 }
 
-/// A list, and an error if there is another value.
+/// The items of a list; `None` of another value.
 fn items(value: DeValue<'static>) -> Option<impl Iterator<Item = DeValue<'static>>> {
     match value {
         DeValue::Array(items) => Some(items.into_iter().map(Spanned::into_inner)),

@@ -17,14 +17,11 @@ pub(super) fn load(file: FileId, source: &Arc<str>, limits: &Limits) -> Loaded {
     let base = if source.starts_with(BOM) { BOM.len() } else { 0 };
     let mut reader = YamlReader::new(file, source, &source[base..], base, limits);
     let Some(error) = reader.read(&[]) else { return reader.into_loaded() };
-    // Other readers do not mind where the lines of a quoted text begin.
-    if is_about_quotes(&error)
-        && let Some(loaded) = read_around_quotes(file, source, base, error.clone(), limits)
-    {
-        return loaded;
-    }
-    if let Some(loaded) = read_around_brackets(file, source, base, error.clone(), limits) {
-        return loaded;
+    // Other readers do not mind where the lines of a quoted text begin, and where a bracket closes.
+    for repair in [Repaired::join_lines as Repair<'_>, Repaired::move_bracket] {
+        if let Some(loaded) = read_repaired(file, source, base, error.clone(), limits, repair) {
+            return loaded;
+        }
     }
     // Some frameworks paste files into one another by `!include path` on a line of its own before
     // they parse. With such lines blanked out the rest is often good YAML.
@@ -79,53 +76,38 @@ fn is_about_quotes(error: &ScanError) -> bool {
     error.info().contains("indentation in quoted scalar")
 }
 
-/// Reads a text with quoted scalars whose later lines are indented less than they should be. Each is made one
-/// line of the same length, and what it says is worked out here. `None` if something else is wrong as well.
-fn read_around_quotes(
-    file: FileId,
-    source: &Arc<str>,
+/// Repairs of a text at most: it is read again after each.
+const MAX_REPAIRS: usize = 30;
+
+/// A text that is repaired at the places of its errors. It keeps its length.
+struct Repaired<'s> {
+    original: &'s str,
     base: usize,
-    mut error: ScanError,
-    limits: &Limits,
-) -> Option<Loaded> {
-    /// Scalars at most: the text is read again for each.
-    const MAX_SCALARS: usize = 30;
-    let mut body = source[base..].to_string();
-    let mut quoted: Vec<(usize, String)> = Vec::new();
-    for _ in 0..MAX_SCALARS {
-        let at = Positions::new(&body).byte(&body, error.marker().index());
-        let (end, text) = is_about_quotes(&error).then(|| unfolded(&source[base..], at)).flatten()?;
-        let line: String =
-            body[at..end].chars().map(|c| if matches!(c, '\n' | '\r') { ' ' } else { c }).collect();
-        if line == body[at..end] {
-            return None;
-        }
-        body.replace_range(at..end, &line);
-        quoted.push((base + at, text));
-        let mut reader = YamlReader::new(file, source, &body, base, limits);
-        reader.quoted.clone_from(&quoted);
-        match reader.read(&[]) {
-            None => return Some(reader.into_loaded()),
-            Some(e) => error = e,
-        }
-    }
-    None
+    body: String,
+    /// Texts of the quoted scalars that were changed, by their places in the source.
+    quoted: Vec<(usize, String)>,
 }
 
-/// Reads a text with closing brackets that stand at the column of their key, as other readers do. Each is
-/// moved to the end of the line before, in a text of the same length. `None` if something else is wrong too.
-fn read_around_brackets(
-    file: FileId,
-    source: &Arc<str>,
-    base: usize,
-    mut error: ScanError,
-    limits: &Limits,
-) -> Option<Loaded> {
-    /// Brackets at most: the text is read again for each.
-    const MAX_BRACKETS: usize = 30;
-    let mut body = source[base..].to_string();
-    for _ in 0..MAX_BRACKETS {
-        let at = Positions::new(&body).byte(&body, error.marker().index());
+/// Repairs the place of an error; `None` if something else is wrong there.
+type Repair<'s> = fn(&mut Repaired<'s>, &ScanError, usize) -> Option<()>;
+
+impl Repaired<'_> {
+    /// Makes one line of a quoted scalar whose later lines are indented less than they should be.
+    fn join_lines(&mut self, error: &ScanError, at: usize) -> Option<()> {
+        let (end, text) = is_about_quotes(error).then(|| unfolded(self.original, at)).flatten()?;
+        let joined = |c: char| if matches!(c, '\n' | '\r') { ' ' } else { c };
+        let line: String = self.body[at..end].chars().map(joined).collect();
+        if line == self.body[at..end] {
+            return None;
+        }
+        self.body.replace_range(at..end, &line);
+        self.quoted.push((self.base + at, text));
+        Some(())
+    }
+
+    /// Moves a closing bracket that stands at the column of its key to the end of the line before.
+    fn move_bracket(&mut self, _: &ScanError, at: usize) -> Option<()> {
+        let body = &mut self.body;
         let bracket = body.get(at..at + 1).filter(|b| matches!(*b, "]" | "}"))?.to_string();
         let before = body[..at].trim_end();
         let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
@@ -136,7 +118,26 @@ fn read_around_brackets(
         let end = before.len();
         body.replace_range(at..at + 1, "\n");
         body.replace_range(end..end + 1, &bracket);
-        let mut reader = YamlReader::new(file, source, &body, base, limits);
+        Some(())
+    }
+}
+
+/// Reads a text again after each repair. `None` if something else is wrong as well.
+fn read_repaired<'s>(
+    file: FileId,
+    source: &'s Arc<str>,
+    base: usize,
+    mut error: ScanError,
+    limits: &Limits,
+    repair: Repair<'s>,
+) -> Option<Loaded> {
+    let original = &source[base..];
+    let mut text = Repaired { original, base, body: original.to_string(), quoted: Vec::new() };
+    for _ in 0..MAX_REPAIRS {
+        let at = Positions::new(&text.body).byte(&text.body, error.marker().index());
+        repair(&mut text, &error, at)?;
+        let mut reader = YamlReader::new(file, source, &text.body, base, limits);
+        reader.quoted.clone_from(&text.quoted);
         match reader.read(&[]) {
             None => return Some(reader.into_loaded()),
             Some(e) => error = e,

@@ -210,7 +210,7 @@ impl Rule {
 /// A list of texts.
 #[derive(Clone, Default)]
 pub(super) struct Texts {
-    /// Those that are known.
+    /// The known texts, each with its place.
     pub known: Vec<(String, Span)>,
     /// Place and reason of what is not known.
     pub rest: Option<(String, Span)>,
@@ -503,7 +503,7 @@ impl<'r> Permissions<'r> {
         self.tools.as_ref().and_then(|t| t.rest.as_ref())
     }
 
-    /// Who allows the calls of a tool; `None` if nothing and nobody does.
+    /// Returns whether a person has to allow the calls of a tool; `None` if they are refused.
     pub fn approve(&self, tool: &str, needs: Needs) -> Option<Approve> {
         if needs == Needs::Nothing {
             return Some(Approve::Never);

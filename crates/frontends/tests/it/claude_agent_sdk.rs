@@ -1,6 +1,6 @@
 //! The Claude Agent SDK: which tools an agent has, and whose calls wait for a person.
 //!
-//! What the options mean was observed of claude-agent-sdk 0.2.189 against a scripted model.
+//! The meaning of the options is that of claude-agent-sdk 0.2.189, tried with a scripted model.
 
 use core_ir::Approve;
 use diagnostics::{FileId, Level};
